@@ -84,6 +84,9 @@ def error_cqe(case: Case) -> Cause | None:
             peers,
             events,
         )
+    if most == 1 and peer.rank is None:
+        reason = f"packets between {listed(sources)} and {named(peer)} were lost, and the log of the latter is missing"
+        return cannot_tell(reason, [peer, *sources], events)
     if most == 1 and (peer not in case.job.by_suspect or peer in sources):
         source = next(iter(sources))
         missing = "" if peer in case.job.by_suspect else f"the log of {named(peer)} is missing"

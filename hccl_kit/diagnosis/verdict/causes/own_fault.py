@@ -46,44 +46,44 @@ _OF_TABLE = ("EI0004", "EI0014", "EI0017")
 
 def own_fault(case: Case) -> Cause | None:
     """The only rank with a fault of its own that a row knows, or the first one of several."""
-    found = [own for rank in case.job.ranks if (own := fault_of(rank)) and not has_no_row(own.event)]
-    return _decided(case, found) if found else _of_scheduler(case)
+    faults = [fault for rank in case.job.ranks if (fault := fault_of(rank)) and not has_no_row(fault.event)]
+    return _decided(case, faults) if faults else _of_scheduler(case)
 
 
 def ended_early(case: Case) -> Cause | None:
     """The rank that a launcher saw end first, or that ended with an error that no row knows."""
-    unknown = {own.suspect: own for rank in case.job.ranks if (own := fault_of(rank)) and has_no_row(own.event)}
-    exits = [unknown.get(own.suspect, own) for own in _exits(case)]
+    unknown = {fault.suspect: fault for rank in case.job.ranks if (fault := fault_of(rank)) and has_no_row(fault.event)}
+    exits = [unknown.get(fault.suspect, fault) for fault in _exits(case)]
     ended = {
         event.fact.rank for event in case.job.launcher if isinstance(event.fact, Exited) and event.fact.by_launcher
     }
-    found = exits or [own for own in unknown.values() if own.suspect.rank not in ended]
-    return _decided(case, found) if found else None
+    faults = exits or [fault for fault in unknown.values() if fault.suspect.rank not in ended]
+    return _decided(case, faults) if faults else None
 
 
-def _decided(case: Case, found: list[RankFault]) -> Cause:
+def _decided(case: Case, faults: list[RankFault]) -> Cause:
     """The first of several faults, if it is known which one that is."""
-    disordered = [one for one in found if not one.is_ordered]
-    found = [one for one in found if one.is_ordered]
-    if not found:
+    disordered = [fault for fault in faults if not fault.is_ordered]
+    faults = [fault for fault in faults if fault.is_ordered]
+    if not faults:
         return _disordered(disordered)
-    first = found[0] if len(found) == 1 else _first(case, found)
+    first = faults[0] if len(faults) == 1 else _first(case, faults)
     if first is None:
-        return _undecided(case, found)
-    rivals = [one for one in disordered if not _is_after(case, one, first)]
+        return _undecided(case, faults)
+    rivals = [fault for fault in disordered if not _is_after(case, fault, first)]
     if doubt := _disordered(rivals, first) if rivals else _unknown(case, first):
         return doubt
     if earlier := _may_be_earlier(case, first):
         return cannot_tell(earlier, [first.suspect], [first.event])
     missing = missing_logs(case.job)
     contradicts = (*_contradictions(case, first), *((missing,) if missing else ()))
-    certain = len(found) == 1 and case.is_complete and not contradicts and not disordered
+    certain = len(faults) == 1 and case.is_complete and not contradicts and not disordered
     return Cause(
         "certain" if certain else "likely",
         first.kind,
         (first.suspect,),
         first.code,
-        tuple(one.event for one in [first, *(one for one in found if one is not first)]),
+        tuple(fault.event for fault in [first, *(other for other in faults if other is not first)]),
         fix=fix_of_fault(first),
         supports=("the first fault is a direct cause",),
         contradicts=contradicts,
@@ -96,11 +96,11 @@ def _may_be_earlier(case: Case, first: RankFault) -> str:
 
     Others wait for it, and none for the rank with the fault; or their heartbeats call it lost.
     """
-    silent = {one for one in case.job.silent if one.rank != first.suspect.rank}
+    silent = {suspect for suspect in case.job.silent if suspect.rank != first.suspect.rank}
     if not silent or first.suspect in case.waits.awaited:
         return ""
     sources = case.waits.sources
-    awaited = {one for one in silent & case.waits.awaited if len(sources[one]) >= ENOUGH}
+    awaited = {suspect for suspect in silent & case.waits.awaited if len(sources[suspect]) >= ENOUGH}
     lost = {
         suspect
         for rank in case.job.ranks
@@ -119,64 +119,64 @@ def _is_before_failures(case: Case, suspect: Suspect, event: Event) -> bool:
     return event.time is not None and event.time < case.failures.get(_clock(case, suspect, event), inf)
 
 
-def _disordered(found: list[RankFault], first: RankFault | None = None) -> Cause:
+def _disordered(faults: list[RankFault], first: RankFault | None = None) -> Cause:
     """Ranks of which it is not known whether they failed before or after they waited; `first` failed by itself."""
-    reason = f"the log of {listed(one.suspect for one in found)} is not in the order of its times"
-    either = [first, *found] if first else found
+    reason = f"the log of {listed(fault.suspect for fault in faults)} is not in the order of its times"
+    either = [first, *faults] if first else faults
     also = f"{listed([first.suspect])} failed by itself, but " if first else ""
-    return cannot_tell(also + reason, [one.suspect for one in either], [one.event for one in either])
+    return cannot_tell(also + reason, [fault.suspect for fault in either], [fault.event for fault in either])
 
 
-def _undecided(case: Case, found: list[RankFault]) -> Cause:
+def _undecided(case: Case, faults: list[RankFault]) -> Cause:
     """Several ranks have faults of their own, and none is known to be the first."""
-    if len(found) == len(case.job.ranks) and _is_of_program(found):
-        return _program(found)
-    suspects, is_of_program = [own.suspect for own in found], _is_of_program(found)
-    error = f" with the same error, {found[0].kind}" if is_of_program else ""
+    if len(faults) == len(case.job.ranks) and _is_of_program(faults):
+        return _program(faults)
+    suspects, is_of_program = [fault.suspect for fault in faults], _is_of_program(faults)
+    error = f" with the same error, {faults[0].kind}" if is_of_program else ""
     reason = f"{listed(suspects)} failed by themselves{error}; the logs do not show which was first"
-    places = shortlist([f"{own.event.place.file}:{own.event.place.line}" for own in found], MAX_PLACES)
-    return cannot_tell(reason, suspects, [own.event for own in found])._replace(
+    places = shortlist([f"{fault.event.place.file}:{fault.event.place.line}" for fault in faults], MAX_PLACES)
+    return cannot_tell(reason, suspects, [fault.event for fault in faults])._replace(
         fix=f"read the error of each of them, and fix what does not follow from another: {places}",
-        blame=of_fact(found[0].event.fact) if is_of_program else None,
+        blame=of_fact(faults[0].event.fact) if is_of_program else None,
     )
 
 
-def _is_of_program(found: list[RankFault]) -> bool:
+def _is_of_program(faults: list[RankFault]) -> bool:
     """Whether all ranks that failed have the same error: the program fails wherever it runs."""
-    texts = {one.event.fact.text if isinstance(one.event.fact, Fault) else None for one in found}
-    return len(found) > 1 and len(texts) == 1 and None not in texts
+    texts = {fault.event.fact.text if isinstance(fault.event.fact, Fault) else None for fault in faults}
+    return len(faults) > 1 and len(texts) == 1 and None not in texts
 
 
-def _program(found: list[RankFault]) -> Cause:
-    fact = found[0].event.fact
+def _program(faults: list[RankFault]) -> Cause:
+    fact = faults[0].event.fact
     assert isinstance(fact, Fault)
-    suspects = [one.suspect for one in found]
-    place = found[0].event.place
+    suspects = [fault.suspect for fault in faults]
+    place = faults[0].event.place
     error = fact.text[:MAX_TEXT]
     culprit = "the rank table" if fact.code in _OF_TABLE else "the program"
-    known = known_fix(found[0].event) or f"fix the error that {place.file}:{place.line} reports"
+    known = known_fix(faults[0].event) or f"fix the error that {place.file}:{place.line} reports"
     fix = f"{known}; every rank has this error"
     return Cause(
         "likely",
         f"failed with the same error, so {culprit} is the cause: {error}",
         tuple(suspects),
         fact.code,
-        tuple(one.event for one in found),
+        tuple(fault.event for fault in faults),
         fix=f"check the table: hccl-check TABLE; {fix}" if fact.code in _OF_TABLE else fix,
-        supports=(f"{len(found)} ranks have this error, and no other one",),
+        supports=(f"{len(faults)} ranks have this error, and no other one",),
         blame=of_fact(fact),
     )
 
 
-def _unknown(case: Case, own: RankFault) -> Cause | None:
+def _unknown(case: Case, fault: RankFault) -> Cause | None:
     """An error whose text no row knows is the cause only if others timed out: those waiting for it, if logs lack."""
-    fact = own.event.fact
+    fact = fault.event.fact
     if not isinstance(fact, Fault) or not fact.is_unknown:
         return None
-    if case.waits.waiting and (not case.job.silent or own.suspect in case.waits.awaited):
+    if case.waits.waiting and (not case.job.silent or fault.suspect in case.waits.awaited):
         return None
-    reason = f"{listed([own.suspect])} has an error of {fact.module} that is not known: {fact.text[:MAX_TEXT]}"
-    return cannot_tell(reason, [own.suspect], [own.event])._replace(fix=fix_of_event(own.event))
+    reason = f"{listed([fault.suspect])} has an error of {fact.module} that is not known: {fact.text[:MAX_TEXT]}"
+    return cannot_tell(reason, [fault.suspect], [fault.event])._replace(fix=fix_of_event(fault.event))
 
 
 def _of_scheduler(case: Case) -> Cause | None:
@@ -205,9 +205,9 @@ def _exits(case: Case) -> Iterator[RankFault]:
         first = _first_exit(events)
         if first is not None and isinstance(fact := first.fact, Exited):
             suspect = case.job.by_number.get(fact.rank, Suspect(fact.rank, fact.server, fact.physical))
-            own = RankFault(suspect, first, ended(fact.signal, fact.code), None)
-            if fact.rank not in case.job.records and not _may_have_given_up(case, own):
-                yield own
+            fault = RankFault(suspect, first, ended(fact.signal, fact.code), None)
+            if fact.rank not in case.job.records and not _may_have_given_up(case, fault):
+                yield fault
 
 
 def _first_exit(events: list[Event]) -> Event | None:
@@ -222,19 +222,19 @@ def _first_exit(events: list[Event]) -> Event | None:
     return min(events, key=lambda event: event.time or 0.0) if len(times) < 2 or times[0] < times[1] else None
 
 
-def _may_have_given_up(case: Case, own: RankFault) -> bool:
+def _may_have_given_up(case: Case, fault: RankFault) -> bool:
     """Whether a process may have ended because others did not come.
 
     One that ended before any process of its server gave up has not, nor one that a signal of the kernel ended. Else the
     log must show it: a program that gives up waiting ends with an exception too.
     """
-    fact, rank = own.event.fact, case.job.by_suspect.get(own.suspect)
+    fact, rank = fault.event.fact, case.job.by_suspect.get(fault.suspect)
     assert isinstance(fact, Exited)
     if rank is not None and (rank.errors or any(map(is_consequence, rank.events))):
         return True
-    gave_up = case.failures.get(case.job.clock.get(rank.process, "") if rank else own.event.process.worker)
-    if gave_up is not None and own.event.time is not None:
-        return int(own.event.time) >= int(gave_up)  # launchers print whole seconds
+    gave_up = case.failures.get(case.job.clock.get(rank.process, "") if rank else fault.event.process.worker)
+    if gave_up is not None and fault.event.time is not None:
+        return int(fault.event.time) >= int(gave_up)  # launchers print whole seconds
     return fact.signal not in _OF_KERNEL and (rank.is_cut if rank else bool(case.job.ranks))
 
 
@@ -244,27 +244,33 @@ def _clock(case: Case, suspect: Suspect, event: Event) -> str:
     return case.job.clock[rank.process] if rank else event.process.worker
 
 
-def _first(case: Case, found: list[RankFault]) -> RankFault | None:
+def _first(case: Case, faults: list[RankFault]) -> RankFault | None:
     """The earliest fault where clocks can be compared, else the one that all others wait for."""
-    workers = {_clock(case, own.suspect, own.event) for own in found}
+    workers = {_clock(case, fault.suspect, fault.event) for fault in faults}
     ends = case.job.seen_ends
-    moments = [(own.event.time if own.event.time is not None else ends.get(own.suspect), own) for own in found]
-    timed = [(time, own) for time, own in moments if time is not None]
+    moments = [
+        (fault.event.time if fault.event.time is not None else ends.get(fault.suspect), fault) for fault in faults
+    ]
+    timed = [(time, fault) for time, fault in moments if time is not None]
     margin = 0.0
     if len(workers) > 1:
-        clocks = ((case.clocks.corrected(_clock(case, own.suspect, own.event), time), own) for time, own in timed)
-        timed, margin = [(time, own) for time, own in clocks if time is not None], MARGIN
-    if any(own.event.time is None for _, own in timed):
+        clocks = (
+            (case.clocks.corrected(_clock(case, fault.suspect, fault.event), time), fault) for time, fault in timed
+        )
+        timed, margin = [(time, fault) for time, fault in clocks if time is not None], MARGIN
+    if any(fault.event.time is None for _, fault in timed):
         margin = MARGIN_OF_ENDS
     timed.sort(key=lambda pair: pair[0])
-    if len(timed) == len(found) and timed[1][0] - timed[0][0] > margin:
+    if len(timed) == len(faults) and timed[1][0] - timed[0][0] > margin:
         return timed[0][1]
-    if len(found) > MANY:
+    if len(faults) > MANY:
         return None
-    everyone = {one.suspect for one in found}
+    everyone = {fault.suspect for fault in faults}
     nameless = {suspect for suspect in everyone if suspect.rank is None and suspect.device is None}
-    awaited = [own for own in found if everyone - nameless - case.waits.leading_to(own.suspect) <= {own.suspect}]
-    awaited = [own for own in awaited if not nameless or _is_awaited_by_all(case, own.suspect)]
+    awaited = [
+        fault for fault in faults if everyone - nameless - case.waits.leading_to(fault.suspect) <= {fault.suspect}
+    ]
+    awaited = [fault for fault in awaited if not nameless or _is_awaited_by_all(case, fault.suspect)]
     return awaited[0] if len(awaited) == 1 else None
 
 
@@ -273,14 +279,14 @@ def _is_awaited_by_all(case: Case, suspect: Suspect) -> bool:
     return case.waits.ends == {suspect} and case.waits.all_lead_to(suspect) and len(case.waits.waiting) >= ENOUGH
 
 
-def _is_after(case: Case, one: RankFault, first: RankFault) -> bool:
+def _is_after(case: Case, fault: RankFault, first: RankFault) -> bool:
     """Whether a fault came after the first one for sure, so that it does not matter what its rank had done before."""
-    times = one.event.time, first.event.time
-    clocks = _clock(case, one.suspect, one.event), _clock(case, first.suspect, first.event)
+    times = fault.event.time, first.event.time
+    clocks = _clock(case, fault.suspect, fault.event), _clock(case, first.suspect, first.event)
     if clocks[0] == clocks[1]:
         return None not in times and (times[0] or 0.0) > (times[1] or 0.0)
-    own, other = (case.clocks.corrected(clock, time) for clock, time in zip(clocks, times, strict=True))
-    return own is not None and other is not None and own - other > MARGIN
+    moment, of_first = (case.clocks.corrected(clock, time) for clock, time in zip(clocks, times, strict=True))
+    return moment is not None and of_first is not None and moment - of_first > MARGIN
 
 
 def _contradictions(case: Case, first: RankFault) -> tuple[str, ...]:
