@@ -12,6 +12,7 @@ from hccl_kit.diagnosis.facts import (
     Event,
     Evidence,
     Exited,
+    Fact,
     Fault,
     Joined,
     JoinFailed,
@@ -414,7 +415,7 @@ def test_ranks_of_one_server_are_of_one_even_if_a_log_does_not_name_it() -> None
     evidence = logs.evidence()
     process = Process("node-1", 104)
     name = "node-1/debug/plog/plog-104_20260101.log"
-    facts = (Joined(GROUP, 4), RootUnreachable(host(0), 60000))
+    facts: tuple[Fact, ...] = (Joined(GROUP, 4), RootUnreachable(host(0), 60000))
     events = [Event(process, Place(name, n), GAVE_UP + 20, n > 1, fact) for n, fact in enumerate(facts, 1)]
     files = (*evidence.files, LogFile(process, name, 1, GAVE_UP, GAVE_UP + 20))
     diagnosis = judge(evidence._replace(files=files, events=(*evidence.events, *events)))
