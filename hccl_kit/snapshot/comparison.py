@@ -53,24 +53,24 @@ _Columns = Mapping[str, Mapping[_Fact, str]]
 
 def compare_servers(snapshot: Snapshot) -> Comparison:
     """How the servers of one snapshot differ. They have one mask, so equal marks are equal words."""
-    return _comparison({"": {name: _of_machine(machine) for name, machine in snapshot.servers.items()}}, str)
+    return _comparison({"": {name: _machine_facts(machine) for name, machine in snapshot.servers.items()}}, str)
 
 
 def compare_snapshots(first: Snapshot, second: Snapshot, names: tuple[str, str]) -> Comparison:
     """How two snapshots with these names differ. Servers are paired by name, and marks are equal if their kinds are."""
-    wholes = _of_whole(first), _of_whole(second)
+    wholes = _shared_facts(first), _shared_facts(second)
     lacking = {fact.section for fact in wholes[0]} ^ {fact.section for fact in wholes[1]}
     kept = [{fact: text for fact, text in whole.items() if fact.section not in lacking} for whole in wholes]
     groups = {"": dict(zip(names, kept, strict=True))}
     common = [name for name in first.servers if name in second.servers]
     for name in common:
-        machines = (_of_machine(snapshot.servers[name]) for snapshot in (first, second))
+        machines = (_machine_facts(snapshot.servers[name]) for snapshot in (first, second))
         groups[name if len(common) > 1 else " "] = dict(zip(names, machines, strict=True))
     compared = _comparison(groups, lambda text: _NUMBERED.sub(r"<\1>", text))
     return compared._replace(not_compared=(*sorted(lacking), *compared.not_compared))
 
 
-def _of_machine(machine: Machine) -> dict[_Fact, str]:
+def _machine_facts(machine: Machine) -> dict[_Fact, str]:
     facts = {
         _Fact(section, name): text
         for section in ("versions", "variables", "settings", "packages")
@@ -83,7 +83,7 @@ def _of_machine(machine: Machine) -> dict[_Fact, str]:
     return facts | {_Fact("cards", name, card): text for card in ids for name, text in machine.cards[card].items()}
 
 
-def _of_whole(snapshot: Snapshot) -> dict[_Fact, str]:
+def _shared_facts(snapshot: Snapshot) -> dict[_Fact, str]:
     """What a snapshot has apart from its machines."""
     digest = snapshot.table and snapshot.table["digest"]
     return {

@@ -52,15 +52,15 @@ def doubts(machine: Machine) -> Iterator[Message]:
     cann = installed.get("cann", "").upper()
     adapter = installed.get("torch_npu", "").partition("+")[0]
     if adapter and "torch" in installed:
-        yield from _of_torch(adapter, installed["torch"].partition("+")[0])
+        yield from _torch_doubts(adapter, installed["torch"].partition("+")[0])
     if adapter and cann:
-        yield from _of_adapter(adapter, cann)
+        yield from _adapter_doubts(adapter, cann)
     products = {product_of_chip(card.get("chip", "")) for card in machine.cards.values()}
     if cann and "driver" in installed and products and not products & {None, _OTHER_NUMBERS}:
-        yield from _of_driver(installed["driver"], cann)
+        yield from _driver_doubts(installed["driver"], cann)
 
 
-def _of_torch(adapter: str, torch: str) -> Iterator[Message]:
+def _torch_doubts(adapter: str, torch: str) -> Iterator[Message]:
     wanted = re.split(r"\.(?:post|rc|dev)|rc", adapter)[0]
     if torch != wanted:
         yield Message(
@@ -73,7 +73,7 @@ def _of_torch(adapter: str, torch: str) -> Iterator[Message]:
         )
 
 
-def _of_adapter(adapter: str, cann: str) -> Iterator[Message]:
+def _adapter_doubts(adapter: str, cann: str) -> Iterator[Message]:
     releases = [release for release, adapters in TORCH_NPU.items() if adapter in adapters]
     is_published = cann in releases or (cann in INTERCHANGEABLE and {*releases} & {*INTERCHANGEABLE})
     if releases and cann in TORCH_NPU and not is_published:
@@ -89,7 +89,7 @@ def _of_adapter(adapter: str, cann: str) -> Iterator[Message]:
         )
 
 
-def _of_driver(driver: str, cann: str) -> Iterator[Message]:
+def _driver_doubts(driver: str, cann: str) -> Iterator[Message]:
     published = next((drivers for release, drivers in DRIVERS.items() if f"{cann}.".startswith(f"{release}.")), ())
     numbers = _NUMBERS.match(driver)
     if not (published and numbers) or _ordered(numbers[1]) > max(map(_ordered, published)):

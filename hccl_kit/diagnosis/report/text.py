@@ -176,5 +176,5 @@ def certainty_sentence(diagnosis: Diagnosis) -> tuple[str, str]:
         if against
         else Message("diagnosis.no-contradiction", "nothing contradicts it")
     )
-    told = Message("diagnosis.why", "{facts}; {doubt}", facts=why, doubt=doubt) if why else doubt
-    return certain if diagnosis.certainty == "certain" else likely, told
+    grounds = Message("diagnosis.why", "{facts}; {doubt}", facts=why, doubt=doubt) if why else doubt
+    return certain if diagnosis.certainty == "certain" else likely, grounds
