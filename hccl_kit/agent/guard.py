@@ -44,12 +44,19 @@ def process(pid: int) -> Process | None:
         return None
 
 
+def all_processes() -> Iterator[Process]:
+    """Every process of this host."""
+    for name in os.listdir("/proc"):
+        entry = process(int(name)) if name.isdigit() else None
+        if entry is not None:
+            yield entry
+
+
 def processes(mark: bytes, sessions: dict[int, int]) -> Iterator[int]:
     """The processes of the job: those in `sessions` (of a rank -> when the rank was started) and those with `mark`."""
     guard = os.getpid()
-    for name in os.listdir("/proc"):
-        entry = process(int(name)) if name.isdigit() else None
-        if entry is None or entry.pid == guard or entry.state in "ZX":
+    for entry in all_processes():
+        if entry.pid == guard or entry.state in "ZX":
             continue
         leader = process(entry.session) if entry.session in sessions else None
         if (entry.session in sessions and (leader is None or leader.started == sessions[entry.session])) or has_mark(

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from hccl_kit.agent.assignment import AssignedRank
+from hccl_kit.agent.guard import all_processes
 from hccl_kit.agent.job import Exited
 from hccl_kit.agent.output import CHUNK
 
@@ -98,6 +99,11 @@ class Ranks:
                 is_code = status.si_code == os.CLD_EXITED
                 found.append(Exited(rank, status.si_status if is_code else 128 + status.si_status))
         return sorted(found, key=lambda event: event.code <= 128)
+
+    def stopped(self) -> list[int]:
+        """The ranks of which a process is stopped, as by SIGSTOP or a debugger."""
+        sessions = {entry.session for entry in all_processes() if entry.state in "Tt"}
+        return [rank for rank, running in self.running.items() if running.process.pid in sessions]
 
     def send(self, number: int, *, to_leaders: bool = False) -> None:
         """Send a signal to every process of the ranks, or to the ranks themselves; a stopped one is continued."""

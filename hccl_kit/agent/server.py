@@ -60,6 +60,9 @@ class Server:
 
     def send(self, number: int, *, to_leaders: bool = False) -> None:
         """Send a signal to every process of the ranks, or to the ranks themselves."""
+        if self.is_watched:
+            for rank in self.attempt.ranks.stopped():  # the signal continues them
+                self.attempt.note(f"stopped {rank}")
         self.is_watched = False
         self.attempt.ranks.send(number, to_leaders=to_leaders)
 
@@ -90,9 +93,9 @@ class Server:
             yield attempt.close()
         elif self.is_watched and self.assignment.heartbeat:
             ranks = attempt.cards.keys() - attempt.ranks.exited
-            stopped = attempt.progress.still(ranks, time.monotonic())
-            if stopped:
-                yield Hung(*stopped)
+            hung = attempt.progress.still(ranks, time.monotonic())
+            if hung:
+                yield Hung(*hung)
 
     def note(self, cause: Cause) -> None:
         """Note that whatever ends from now on is ended by the agent, which `hccl-kit diagnose` reads."""

@@ -429,6 +429,12 @@ class JobEnding(NamedTuple):
     code: int
 
 
+class ProcessStopped(NamedTuple):
+    """A launcher of ours found a process of this rank stopped (T in ps) when it began to end the job."""
+
+    rank: int
+
+
 class ServerLost(NamedTuple):
     """A launcher of ours lost the connection to the launcher of another server, which had these ranks."""
 
@@ -478,6 +484,7 @@ Fact = (
     | Alive
     | ProgramEnded
     | JobEnding
+    | ProcessStopped
     | ServerLost
 )
 

@@ -211,6 +211,7 @@ def test_a_stopped_rank_is_ended_with_the_job(tmp_path: Path) -> None:
     assert wait_until(lambda: (job.logs / "rank_0.log").exists() and job.log(0))
     os.kill(pids_of(job, 0)[0], signal.SIGSTOP)
     assert finish(process).returncode == 3
+    assert (job.logs / "launcher_0").read_text().count(" stopped 0\n") == 1
     assert job.processes() == []
 
 

@@ -14,7 +14,16 @@ from itertools import islice
 from typing import Any
 
 from hccl_kit.diagnosis.errors.message import rank as rank_of
-from hccl_kit.diagnosis.facts import Alive, Collective, Exited, JobEnding, Joined, ProgramEnded, ServerLost
+from hccl_kit.diagnosis.facts import (
+    Alive,
+    Collective,
+    Exited,
+    JobEnding,
+    Joined,
+    ProcessStopped,
+    ProgramEnded,
+    ServerLost,
+)
 from hccl_kit.diagnosis.logs.noted import Noted
 from hccl_kit.diagnosis.logs.scanning import Line
 from hccl_kit.runtime.flight_recorder import RING, VERSION
@@ -96,6 +105,7 @@ def facts(lines: Iterable[Line], rank: int | None) -> Iterator[Noted]:
 
 _EXITED = re.compile(r"([0-9]{1,11}) exited ([0-9]{1,7}) ([0-9]{1,3})(?: ([0-9]{1,6}) ([\w.:-]{1,255}))?", re.ASCII)
 _ENDING = re.compile(r"([0-9]{1,11}) ending ([a-z]{1,10}) (-?[0-9]{1,7}) ([0-9]{1,3})")
+_STOPPED = re.compile(r"([0-9]{1,11}) stopped ([0-9]{1,7})")
 _LOST = re.compile(r"([0-9]{1,11}) lost (\S{1,255})((?: [0-9]{1,7})*)")
 
 
@@ -125,6 +135,8 @@ def launcher(lines: Iterator[Line]) -> Iterator[Noted]:
             is_ending = True
             ending = JobEnding(found[2], rank_of(found[3]), int(found[4]))
             yield Noted(line.number, ending, float(found[1]), is_error=True)
+        elif (found := _STOPPED.fullmatch(line.text)) and (rank := rank_of(found[2])) is not None:
+            yield Noted(line.number, ProcessStopped(rank), float(found[1]), is_error=True)
         elif found := _LOST.fullmatch(line.text):
             ranks = [rank for word in found[3].split() if (rank := rank_of(word)) is not None]
             yield Noted(line.number, ServerLost(found[2], tuple(ranks)), float(found[1]), is_error=True)

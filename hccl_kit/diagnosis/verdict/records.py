@@ -23,6 +23,7 @@ from hccl_kit.diagnosis.facts import (
     LogFile,
     Oversized,
     Process,
+    ProcessStopped,
     ProgramEnded,
     ServerLost,
     Step,
@@ -33,7 +34,7 @@ from hccl_kit.diagnosis.verdict.record import OWN, Entry, Record, ended_by_itsel
 _RECORD = re.compile(r"facts_([0-9]{1,7})\.jsonl")
 _RESTART = re.compile(r"restart_([0-9]{1,7})")
 _OF_RANK = (Step, Collective, Traced, Dumped, Alive, ProgramEnded, Exited)
-_OF_JOB = (JobEnding, ServerLost, Oversized)
+_OF_JOB = (JobEnding, ProcessStopped, ServerLost, Oversized)
 
 
 class Records(NamedTuple):

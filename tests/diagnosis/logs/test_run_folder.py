@@ -15,6 +15,7 @@ from hccl_kit.diagnosis.facts import (
     Fact,
     JobEnding,
     Joined,
+    ProcessStopped,
     ProgramEnded,
     ServerLost,
 )
@@ -57,7 +58,8 @@ def test_reads_the_files_of_the_recorder(tmp_path: Path) -> None:
 
 
 def test_reads_the_notes_of_the_script(tmp_path: Path) -> None:
-    text = "100 exited 3 137 7 n1\n101 ending rank 3 137\n102 exited 0 143\n103 exited 1 1\n104 lost 10.0.0.2 4 5\n"
+    text = "100 exited 3 137 7 n1\n101 ending rank 3 137\n102 exited 0 143\n103 exited 1 1\n"
+    text += "104 lost 10.0.0.2 4 5\n105 stopped 2\n"
     found = events(tmp_path, "launcher_0", text)
     assert [(event.time, event.is_error, event.fact) for event in found] == [
         (100.0, True, Exited(3, None, 9, server="n1", physical=7)),
@@ -65,6 +67,7 @@ def test_reads_the_notes_of_the_script(tmp_path: Path) -> None:
         (102.0, False, Exited(0, None, 15, by_launcher=True)),
         (103.0, False, Exited(1, 1, None, by_launcher=True)),
         (104.0, True, ServerLost("10.0.0.2", (4, 5))),
+        (105.0, True, ProcessStopped(2)),
     ]
 
 

@@ -34,6 +34,7 @@ from hccl_kit.diagnosis.verdict.causes.recorded import (
 )
 from hccl_kit.diagnosis.verdict.causes.rendezvous import missing_at_root, root_not_reached, wrong_interface
 from hccl_kit.diagnosis.verdict.causes.settings import settings
+from hccl_kit.diagnosis.verdict.causes.stopped import stopped
 from hccl_kit.diagnosis.verdict.causes.unknown import unknown
 from hccl_kit.diagnosis.verdict.diagnosis import Certainty
 
@@ -41,6 +42,7 @@ CERTAINTIES = get_args(Certainty)
 Row = tuple[Rule[...] | None, Callable[[Case], Cause | None]]
 BY_RECORDS: tuple[Row, ...] = (
     (None, finished),
+    (rules.STANDS_STILL, stopped),
     (rules.OTHER_OPERATOR, diverged),
     (rules.OTHER_OPERATOR, mismatched),
     (rules.UNEQUAL_INPUTS, inconsistent),

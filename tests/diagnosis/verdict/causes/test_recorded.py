@@ -24,6 +24,7 @@ from hccl_kit.diagnosis.facts import (
     LogFile,
     Place,
     Process,
+    ProcessStopped,
     ProgramEnded,
     ServerLost,
 )
@@ -294,6 +295,16 @@ def test_one_stopped_rank_is_not_a_lost_server() -> None:
         3,
         "unresponsive since step 6: its process is stopped, frozen, or hangs in native code",
     )
+
+
+def test_a_rank_that_was_stopped_is_the_cause_although_it_came_to_life_when_the_job_was_ended() -> None:
+    job = ranks(4)
+    job[2] = replace(job[2], end=VICTIM, end_s=2.0, inside=None)
+    assert told(judged(job, JobEnding("hang", 0, 124), ProcessStopped(3))) == (
+        3,
+        "unresponsive since step 6: its process is stopped, as by SIGSTOP or a debugger",
+    )
+    assert told(judged(job, JobEnding("rank", 2, 1), ProcessStopped(3)))[0] == 2
 
 
 def test_two_halves_that_diverge_without_history_are_both_suspects() -> None:
