@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from textwrap import dedent
 from types import MappingProxyType
-from typing import Generic, ParamSpec
+from typing import Generic, NamedTuple, ParamSpec
 
 from hccl_kit.table.finding import Finding, Severity
 
@@ -18,15 +18,24 @@ SERVER_KINDS = ("1.0", "1.2", "template2")
 DUPLICATE = ('"IP" is repeate',)
 """The variable in HCCL's message about a duplicate id or name: misleading, and cut off like this."""
 TOPOLOGY = "HK4"
+
+
+class Family(NamedTuple):
+    """The rules whose ids begin alike: what they have in common, and what that is in detail."""
+
+    name: str
+    about: str
+
+
 FAMILIES = {
-    "HK0": "the text",
-    "HK1": "structure and kind",
-    "HK2": "identity: ranks, devices, servers",
-    "HK3": "network: addresses and ports",
-    TOPOLOGY: "topology: which cards of a server, and how many",
-    "HK5": "launch plan: what a launcher requires of a table",
-    "HK6": "server and cluster: host, network and cards, before a job starts",
-    "HK7": "first faults: what broke a job, by its logs",
+    "HK0": Family("text", "the bytes of the file, and its JSON"),
+    "HK1": Family("structure", "the kind of document, its keys and values"),
+    "HK2": Family("identity", "ranks, devices, servers"),
+    "HK3": Family("network", "addresses and ports"),
+    TOPOLOGY: Family("topology", "which cards of a server, and how many"),
+    "HK5": Family("launch plan", "what a launcher requires of a table"),
+    "HK6": Family("server and cluster", "host, network and cards, before a job starts"),
+    "HK7": Family("first faults", "what broke a job, by its logs"),
 }
 KINDS = {"HK6": ("node",)}
 """The kinds of a family whose rules are for other things than tables, unless a rule names its own."""

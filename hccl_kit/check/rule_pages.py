@@ -1,4 +1,4 @@
-"""The rules for people and programs: one line for each rule, and a page for each."""
+"""The rules for people and programs: one line for each rule, a page for each, and the files of docs/rules."""
 
 from __future__ import annotations
 
@@ -18,6 +18,19 @@ PAGES_VERSION = 1
 _HEADING = rf"(?m)^({'|'.join(HEADINGS)}):[ ]*"
 _SOURCE = r"\bR([1-9][0-9]?)\b"
 """A fact of docs/sources.md."""
+_WRITTEN = "<!-- Written by `pytest tests/check/test_rule_pages.py --update-golden`. -->"
+_INDEX = f"""\
+# Rules
+
+{_WRITTEN}
+
+`hccl-check` checks tables by HK0 to HK4, `hccl-kit launch` a plan by HK5, `hccl-kit preflight` a server by
+HK6; HK7 rules are the causes that `hccl-kit diagnose` reports. `hccl-kit explain HK203` shows a page in the
+terminal. --select, --ignore and explain take ids, beginnings of ids and names.
+
+| family | name | about |
+|---|---|---|"""
+_TABLE = "| rule | name | severity | HCCL | kinds | what it finds |\n|---|---|---|---|---|---|"
 
 
 def as_sections(rule: Rule[...]) -> tuple[str, Mapping[str, str]]:
@@ -55,32 +68,54 @@ def in_columns(rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(lines)
 
 
-def as_markdown(rules: Iterable[Rule[...]]) -> str:
-    """A document: the table of all rules, then the page of each; ends with a newline."""
-    rules = tuple(rules)
+def page_address(rule: Rule[...]) -> str:
+    """The place of a rule in docs/rules: the page of its family, and the anchor on it."""
+    return f"{rule.family.lower()}.md#{rule.id.lower()}"
+
+
+def documents(rules: Sequence[Rule[...]], sources: str = "../sources.md") -> Mapping[str, str]:
+    """The files of docs/rules, by name: the index of all rules, and a page for each family.
+
+    `sources` is the path from there to docs/sources.md, to which the numbers of facts lead.
+    """
+    pages = {"index.md": _index(rules)}
+    for family in FAMILIES:
+        page = _family([rule for rule in rules if rule.family == family], family)
+        pages[f"{family.lower()}.md"] = re.sub(_SOURCE, rf"[R\1]({sources}#r\1)", page)
+    return pages
+
+
+def _index(rules: Iterable[Rule[...]]) -> str:
+    """The page with the table of all rules. Each row has the anchor of its rule, which addresses of old use."""
+    families = (f"| [{id_}]({id_.lower()}.md) | {family.name} | {family.about} |" for id_, family in FAMILIES.items())
+    anchored = (_row(rule, f'<a id="{rule.id.lower()}"></a>') for rule in rules)
+    return "\n".join([_INDEX, *families, "", _TABLE, *anchored, ""])
+
+
+def _family(rules: Sequence[Rule[...]], id_: str) -> str:
+    """The page of a family: the table of its rules, then each of them in words."""
+    family = FAMILIES[id_]
     lines = [
-        "# Rules",
-        "",
-        "<!-- Written by `hccl-kit rules --format markdown`. -->",
-        "",
-        "`hccl-check` checks tables by HK0 to HK4, `hccl-kit launch` a plan by HK5, `hccl-kit preflight` a server by",
-        "HK6; HK7 rules are the causes that `hccl-kit diagnose` reports. `hccl-kit explain HK203` shows a page in the",
-        "terminal. --select, --ignore and explain take ids, beginnings of ids and names.",
-        "",
-        "| family | about |",
-        "|---|---|",
-        *(f"| {family} | {about} |" for family, about in FAMILIES.items()),
-        "",
-        "| rule | name | severity | HCCL | kinds | what it finds |",
-        "|---|---|---|---|---|---|",
+        f"# {id_}: {family.name}\n",
+        f"{_WRITTEN}\n",
+        f"Rules about {family.about}. [All rules](index.md)\n",
+        _TABLE,
+        *map(_row, rules),
     ]
     for rule in rules:
-        link = f"[{rule.id}](#{rule.id.lower()})"
-        cells = (link, rule.name, severities(rule), rule.hccl_error or "-", kinds_of(rule), _plain(rule.title))
-        lines.append(f"| {' | '.join(cells)} |")
-    for rule in rules:
-        lines += ["", f"## {rule.id}", "", f"`{rule.name}`: {_plain(rule.title)}.", "", markdown_page(rule)]
-    return re.sub(_SOURCE, r"[R\1](sources.md#r\1)", "\n".join(lines)) + "\n"
+        lines += [
+            f'\n## <a id="{rule.id.lower()}"></a>{rule.id} {rule.name}\n',
+            f"{_plain(rule.title)}.\n",
+            markdown_page(rule),
+        ]
+    return "\n".join([*lines, ""])
+
+
+def _row(rule: Rule[...], anchor: str = "") -> str:
+    """A row of the table of rules."""
+    link = f"{anchor}[{rule.id}]({page_address(rule)})"
+    cells = (link, rule.name, severities(rule), rule.hccl_error or "-", kinds_of(rule), _plain(rule.title))
+    return f"| {' | '.join(cells)} |"
 
 
 def markdown_page(rule: Rule[...]) -> str:

@@ -10,8 +10,8 @@ from hccl_kit.diagnosis.error_page import as_markdown
 from hccl_kit.diagnosis.errors.table import BY_CODE, CODES
 from tests.places import ROOT
 
-PAGES = {"en": (ROOT / "docs" / "errors.md", "rules.md"), "zh": (ROOT / "docs" / "zh" / "errors.md", "../rules.md")}
-"""The page in each language, and the page of rules as it names it."""
+PAGES = {"en": (ROOT / "docs" / "errors.md", "rules"), "zh": (ROOT / "docs" / "zh" / "errors.md", "../rules")}
+"""The page in each language, and the folder of the pages of rules as it names it."""
 
 
 @pytest.fixture
