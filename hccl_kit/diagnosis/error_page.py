@@ -47,12 +47,12 @@ _WITHOUT_CODE = Message(
 )
 
 
-def as_markdown(rules: str = "rules") -> str:
-    """The page, with links to the folder of the pages of rules; ends with a newline."""
+def as_markdown() -> str:
+    """The page, with links to the pages of rules beside it; ends with a newline."""
     parts = [
         translated(_HEADER),
         *_roles(),
-        *(line for code in CODES for line in _section(code, rules)),
+        *(line for code in CODES for line in _section(code)),
         *_results(),
         *_others(),
         *_lines(),
@@ -68,7 +68,7 @@ def _roles() -> Iterator[str]:
     yield ""
 
 
-def _section(code: str, folder: str) -> Iterator[str]:
+def _section(code: str) -> Iterator[str]:
     yield f"## {code}\n"
     yield f"{_sentence(_capital(translated(BY_CODE[code].what, TEXTS)))}\n"
     yield from _advice(BY_CODE[code])
@@ -83,7 +83,7 @@ def _section(code: str, folder: str) -> Iterator[str]:
         for rule in rules:
             names = ", ".join(f"`{name}`" for name in rule.variables) or "-"
             title = translated(rule.title, TITLES)
-            yield f"| [{rule.id}]({folder}/{page_address(rule)}) | {title} | {names} |"
+            yield f"| [{rule.id}](rules/{page_address(rule)}) | {title} | {names} |"
         yield ""
 
 

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import pytest
 
+from hccl_kit.base.translation import LANGUAGES, speak
 from hccl_kit.check.rule import FAMILIES, Rule
 from hccl_kit.check.rule_pages import (
     HEADINGS,
@@ -23,7 +24,17 @@ from hccl_kit.diagnosis.catalogue import CATALOGUE
 from hccl_kit.table.finding import Finding, Severity
 from tests.places import ROOT
 
-FOLDER = ROOT / "docs" / "rules"
+FOLDERS = {
+    "en": (ROOT / "docs" / "rules", "../sources.md"),
+    "zh": (ROOT / "docs" / "zh" / "rules", "../../sources.md"),
+}
+"""The pages in each language, and the page of sources as they name it."""
+
+
+@pytest.fixture
+def english() -> Iterator[None]:
+    yield
+    speak("en")
 
 
 def test_every_rule_has_an_id_a_name_and_a_page_under_the_same_headings_and_can_be_selected() -> None:
@@ -44,13 +55,27 @@ def test_every_family_is_named() -> None:
     assert {rule.id[:3] for rule in CATALOGUE} == set(FAMILIES)
 
 
-def test_the_published_pages_are_current(request: pytest.FixtureRequest) -> None:
-    pages = documents(CATALOGUE)
+@pytest.mark.usefixtures("english")
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_published_pages_are_current(language: str, request: pytest.FixtureRequest) -> None:
+    folder, sources = FOLDERS[language]
+    speak(language)
+    pages = documents(CATALOGUE, sources)
     if request.config.getoption("--update-golden"):
         for name, text in pages.items():
-            (FOLDER / name).write_text(text, encoding="utf-8")
-    published = {path.name: path.read_text(encoding="utf-8") for path in FOLDER.iterdir()}
+            (folder / name).write_text(text, encoding="utf-8")
+    published = {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir()}
     assert published == pages, "pytest --update-golden tests/check/test_rule_pages.py writes them"
+
+
+@pytest.mark.usefixtures("english")
+def test_in_chinese_a_rule_is_at_the_same_address_with_its_words_translated() -> None:
+    speak("zh")
+    page = documents(CATALOGUE)["hk3.md"]
+    assert "# HK3：网络\n" in page
+    assert "| [HK305](hk3.md#hk305) | missing-device-ip | 错误；a3 上为警告 | EI0014 | 1.0、1.2 | 有多台服务器" in page
+    assert '\n## <a id="hk305"></a>HK305 missing-device-ip\n\n有多台服务器' in page
+    assert "\n**解决方法：** " in page
 
 
 def test_the_index_has_a_row_for_every_rule_with_its_anchor_and_its_address() -> None:
