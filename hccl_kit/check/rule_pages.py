@@ -46,7 +46,11 @@ terminal. --select, --ignore and explain take ids, beginnings of ids and names.
     written=_WRITTEN,
 )
 _TABLE = Message("check.table", "| rule | name | severity | HCCL | kinds | what it finds |\n|---|---|---|---|---|---|")
-_KINDS = {"node": Message("check.kind-node", "node"), "logs": Message("check.kind-logs", "logs")}
+_KINDS = {
+    "node": Message("check.kind-node", "node"),
+    "all nodes": Message("check.kind-nodes", "all nodes"),
+    "logs": Message("check.kind-logs", "logs"),
+}
 _ALL_KINDS = Message("check.kind-all", "all")
 
 

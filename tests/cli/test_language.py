@@ -58,7 +58,7 @@ SITUATIONS = {
 
 ANSWERS = {
     # paragraphs, which take other lines in Chinese
-    ("explain", "HK203"): "HCCL：     EI0014, Device Id of server Id X",
+    ("explain", "HK203"): "现象：     同一台服务器的两张卡 `device_id` 相同",
     ("explain", "EI0006"): "EI0006: 某个 rank 等待与另一个 rank 建链超时",
     ("explain", "EI0019"): "解决方法：   结束占用端口的进程",
     ("explain", "HcclResult 9"): "类型：       仅为结果：原因在同一进程更早的",
