@@ -45,7 +45,7 @@ terminal. --select, --ignore and explain take ids, beginnings of ids and names.
 |---|---|---|""",
     written=_WRITTEN,
 )
-_TABLE = Message("check.table", "| rule | name | severity | HCCL | kinds | what it finds |\n|---|---|---|---|---|---|")
+_TABLE = Message("check.table", "| rule | name | what it finds | severity | HCCL | kinds |\n|---|---|---|---|---|---|")
 _KINDS = {
     "node": Message("check.kind-node", "node"),
     "all nodes": Message("check.kind-nodes", "all nodes"),
@@ -163,10 +163,10 @@ def _row(rule: Rule[...], anchor: str = "") -> str:
     cells = (
         f"{anchor}[{rule.id}]({page_address(rule)})",
         rule.name,
+        _plain(translated(rule.title, TITLES)),
         translated(severities(rule)),
         rule.hccl_error or "-",
         translated(kinds_of(rule)),
-        _plain(translated(rule.title, TITLES)),
     )
     return f"| {' | '.join(cells)} |"
 

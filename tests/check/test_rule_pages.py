@@ -73,7 +73,7 @@ def test_in_chinese_a_rule_is_at_the_same_address_with_its_words_translated() ->
     speak("zh")
     page = documents(CATALOGUE)["hk3.md"]
     assert "# HK3：网络\n" in page
-    assert "| [HK305](hk3.md#hk305) | missing-device-ip | 错误；a3 上为警告 | EI0014 | 1.0、1.2 | 有多台服务器" in page
+    assert "卡没有 IP 地址 | 错误；a3 上为警告 | EI0014 | 1.0、1.2 |\n" in page
     assert '\n## <a id="hk305"></a>HK305 missing-device-ip\n\n有多台服务器' in page
     assert "\n**解决方法：** " in page
 
