@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.schemas import mismatch
 from hccl_kit.preflight.answer import Answer, finding_to_value, from_value, to_value
-from hccl_kit.preflight.card_rules import CardRound
+from hccl_kit.preflight.card_round import CardRound
 from hccl_kit.table.finding import Finding
 
 JSON_VERSION = 1

@@ -77,8 +77,12 @@ def test_a_job_of_the_script_of_one_server_is_diagnosed(tmp_path: Path) -> None:
     program = (
         "from hccl_kit import collective, recorded\n"
         "with recorded():\n"
-        "    if rank == 1: os.kill(os.getpid(), signal.SIGKILL)\n"
-        "    with collective('all_reduce', 8): time.sleep(600)\n"
+        "    while rank == 1:\n"
+        "        if os.path.exists('waiting'): os.kill(os.getpid(), signal.SIGKILL)\n"
+        "        time.sleep(0.01)\n"
+        "    with collective('all_reduce', 8):\n"
+        "        open('waiting', 'w').close()\n"
+        "        time.sleep(600)\n"
     )
     job = python_job(tmp_path, program, ranks=2)
     assert job.run().returncode == 137

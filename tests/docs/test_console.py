@@ -43,6 +43,11 @@ def test_a_translation_is_complete(page: Path) -> None:
     assert _outline(page) == _outline(IN_CHINESE[page])
 
 
+@pytest.mark.parametrize("page", IN_CHINESE, ids=name_of)
+def test_the_tables_of_a_translation_have_the_same_numbers(page: Path) -> None:
+    assert _numbers(page) == _numbers(IN_CHINESE[page])
+
+
 def test_a_missing_row_or_paragraph_is_detected(tmp_path: Path) -> None:
     page, other = tmp_path / "a.md", tmp_path / "b.md"
     page.write_text("# A\n\n| a | b |\n|---|---|\n| c | d |\n\nOne\ntwo.\n\nThree.\n")
@@ -55,11 +60,21 @@ def test_a_missing_row_or_paragraph_is_detected(tmp_path: Path) -> None:
         assert (_outline(page) == _outline(other)) == is_same, text
 
 
+def _numbers(page: Path) -> list[list[str]]:
+    """The numbers and ids (96, 1,024, HK664) of each table row; a translated sentence may have another order."""
+    rows = re.findall(r"^\|.*", _prose(page), re.MULTILINE)
+    return [sorted(re.findall(r"(?<![A-Za-z0-9])[A-Z]*[0-9]+(?:[.,][0-9]+)*", row)) for row in rows]
+
+
 def _outline(page: Path) -> list[str]:
     """The markers of each heading, row, item and paragraph ("") outside of code; a row also has its column count."""
-    prose = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
-    starts = re.findall(r"^(#+ |- |[0-9]+\. |\|.*)|(?<=\n\n)(?=.)", prose, re.MULTILINE)
+    starts = re.findall(r"^(#+ |- |[0-9]+\. |\|.*)|(?<=\n\n)(?=.)", _prose(page), re.MULTILINE)
     return [f"row of {start.count(' | ') + 1}" if start.startswith("|") else start for start in starts]
+
+
+def _prose(page: Path) -> str:
+    """The page without its code blocks."""
+    return re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
 
 
 def _code(block: Block) -> tuple[str, str, str, str]:

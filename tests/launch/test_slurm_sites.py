@@ -94,7 +94,11 @@ def test_without_restarts_the_signal_ends_the_job(lab: Cluster, tmp_path: Path) 
 
 
 def test_after_a_failure_the_job_is_queued_again(lab: Cluster, tmp_path: Path) -> None:
-    program = "if rank == 2: sys.exit(0 if restart == '3' else 7)\ntime.sleep(0 if restart == '3' else 300)"
+    program = (
+        "if rank != 2: time.sleep(0 if restart == '3' else 300)\n"
+        "while not os.path.exists(path.replace('note_2', 'note_3')): time.sleep(0.1)\n"
+        "sys.exit(0 if restart == '3' else 7)"
+    )
     job = make_job(lab, tmp_path, two_nodes(), program, max_restarts="2")
     assert lab.exit_code(number := job.submit(), seconds=3 * PATIENCE) == 7
     assert lab.about(number)["Restarts"] == "2"
