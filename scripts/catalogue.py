@@ -20,7 +20,8 @@ from babel.messages.pofile import read_po, write_po
 
 import hccl_kit
 from hccl_kit.base.translation import CATALOGUE
-from hccl_kit.check.rule import TITLES
+from hccl_kit.check.rule import SECTIONS, TITLES
+from hccl_kit.check.rule_pages import as_sections
 from hccl_kit.diagnosis.catalogue import CATALOGUE as RULES
 from hccl_kit.diagnosis.errors.row import ROLES, TEXTS
 from hccl_kit.diagnosis.errors.table import ROWS
@@ -40,6 +41,8 @@ SYSTEM_ERRORS = (
     *("ENAMETOOLONG", "ENOENT", "ENOSPC", "ENOTDIR", "EPERM", "EROFS"),
 )
 """Errors of the system that people meet; other ones are in the words of the system."""
+TABLES = (TEXTS, TITLES, SECTIONS, WORDS)
+"""The ids that the texts of a table share."""
 _PACKAGE = Path(hccl_kit.__file__).parent
 _MAKERS = ("Message", "KitError", "ParseError")
 _EPOCH = datetime(2026, 1, 1, tzinfo=timezone.utc)
@@ -55,6 +58,7 @@ def messages() -> Iterator[tuple[str, str]]:
                 if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
                     yield from _messages_of(node.func.id, node)
     yield from ((TITLES, rule.title) for rule in RULES)
+    yield from ((SECTIONS, text) for rule in RULES for text in as_sections(rule)[1].values())
     yield from ((TEXTS, text) for text in _texts() if text)
     for values in (VALUES, *BY_PRODUCT.values()):
         yield from ((WORDS, accepted.words) for accepted in values.values())
@@ -83,7 +87,7 @@ def _messages_of(name: str, call: ast.Call) -> Iterator[tuple[str, str]]:
 def current(before: Catalog) -> Catalog:
     """A catalogue of the messages as they are now, with the translations of the one before."""
     same = {(entry.context, entry.id): entry for entry in before if entry.id}
-    older = {entry.context: entry for entry in before if entry.id and entry.context not in (TEXTS, TITLES, WORDS)}
+    older = {entry.context: entry for entry in before if entry.id and entry.context not in TABLES}
     after = Catalog("zh_CN", project="hccl_kit", creation_date=_EPOCH, revision_date=_EPOCH, fuzzy=False)
     after.header_comment = ""
     for id_, template in dict.fromkeys(messages()):

@@ -9,8 +9,8 @@ _SEVERITIES = {"error": _RED, "warning": _YELLOW, "note": _CYAN, "错误": _RED,
 _WORD = "|".join(_SEVERITIES)
 _LABEL = (
     rf"(?m)^(?:(?P<severity>{_WORD})(?=[:：])"
-    r"|(?P<name>HK\d{3}|E[IJ]\d{4}|[A-Z][a-z ]{2,20}:|next:|  fix:|下一步：|  解决方法：)"
-    rf"(?P<gap> +(?:[a-z0-9-]+ +)?\(?)?(?P<of_rule>(?:{_WORD})\b)?)"
+    r"|(?P<name>HK\d{3}|E[IJ]\d{4}|[A-Z][a-z ]{2,20}:|[\u4e00-\u9fff]{2,6}：|next:|  fix:|  解决方法：)"
+    rf"(?P<gap> +(?:[a-z0-9-]+(?: +|（))?\(?)?(?P<of_rule>(?:{_WORD})\b)?)"
 )
 _STATES = {"works": _GREEN, "absent": _YELLOW, "broken": _RED}
 _CHANGES = {"+": _GREEN, "-": _RED, "@": _CYAN}

@@ -32,15 +32,22 @@ def joined(items: Iterable[object], conjunction: str = "and") -> str:
     if not most:
         return last
     if conjunction == "or":
-        return Message("base.joined-or", "{items} or {last}", items=_in_a_row(most), last=last)
-    return Message("base.joined-and", "{items} and {last}", items=_in_a_row(most), last=last)
+        return Message("base.joined-or", "{items} or {last}", items=row(most), last=last)
+    return Message("base.joined-and", "{items} and {last}", items=row(most), last=last)
 
 
 def listed(items: Iterable[object], limit: int = MAX_LISTED) -> str:
     """The first `limit` items and the number of the others: "a, b and 3 more"."""
     texts = _texts(items)
-    row, more = _in_a_row(texts[:limit]), len(texts) - limit
-    return Message("base.listed", "{items} and {more} more", items=row, more=more) if more > 0 else row
+    items, more = row(texts[:limit]), len(texts) - limit
+    return Message("base.listed", "{items} and {more} more", items=items, more=more) if more > 0 else items
+
+
+def row(texts: Sequence[str]) -> str:
+    """All of them: "a, b, c"; nothing is ""."""
+    if not texts:
+        return ""
+    return reduce(lambda left, right: Message("base.row", "{left}, {right}", left=left, right=right), texts)
 
 
 def clauses(texts: Iterable[str]) -> str:
@@ -50,12 +57,6 @@ def clauses(texts: Iterable[str]) -> str:
 
 def _texts(items: Iterable[object]) -> list[str]:
     return [item if isinstance(item, str) else str(item) for item in items]
-
-
-def _in_a_row(texts: Sequence[str]) -> str:
-    if not texts:
-        return ""
-    return reduce(lambda left, right: Message("base.row", "{left}, {right}", left=left, right=right), texts)
 
 
 def shortened(lines: Sequence[str], limit: int) -> list[str]:

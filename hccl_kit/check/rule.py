@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from textwrap import dedent
 from types import MappingProxyType
-from typing import Generic, ParamSpec
+from typing import Generic, NamedTuple, ParamSpec
 
+from hccl_kit.base.message import Message
 from hccl_kit.table.finding import Finding, Severity
 
 Subject = ParamSpec("Subject")
@@ -18,21 +19,59 @@ SERVER_KINDS = ("1.0", "1.2", "template2")
 DUPLICATE = ('"IP" is repeate',)
 """The variable in HCCL's message about a duplicate id or name: misleading, and cut off like this."""
 TOPOLOGY = "HK4"
+
+
+class Family(NamedTuple):
+    """The rules whose ids begin alike: what they have in common, and what that is in detail."""
+
+    name: Message
+    about: Message
+
+
 FAMILIES = {
-    "HK0": "the text",
-    "HK1": "structure and kind",
-    "HK2": "identity: ranks, devices, servers",
-    "HK3": "network: addresses and ports",
-    TOPOLOGY: "topology: which cards of a server, and how many",
-    "HK5": "launch plan: what a launcher requires of a table",
-    "HK6": "server and cluster: host, network and cards, before a job starts",
-    "HK7": "first faults: what broke a job, by its logs",
+    "HK0": Family(
+        Message("check.text", "text"),
+        Message("check.text-about", "the bytes of the file, and its JSON"),
+    ),
+    "HK1": Family(
+        Message("check.structure", "structure"),
+        Message("check.structure-about", "the kind of document, its keys and values"),
+    ),
+    "HK2": Family(
+        Message("check.identity", "identity"),
+        Message("check.identity-about", "ranks, devices, servers"),
+    ),
+    "HK3": Family(
+        Message("check.network", "network"),
+        Message("check.network-about", "addresses and ports"),
+    ),
+    TOPOLOGY: Family(
+        Message("check.topology", "topology"),
+        Message("check.topology-about", "which cards of a server, and how many"),
+    ),
+    "HK5": Family(
+        Message("check.plan", "launch plan"),
+        Message("check.plan-about", "what a launcher requires of a table"),
+    ),
+    "HK6": Family(
+        Message("check.cluster", "server and cluster"),
+        Message("check.cluster-about", "host, network and cards, before a job starts"),
+    ),
+    "HK7": Family(
+        Message("check.faults", "first faults"),
+        Message("check.faults-about", "what broke a job, by its logs"),
+    ),
 }
 KINDS = {"HK6": ("node",)}
 """The kinds of a family whose rules are for other things than tables, unless a rule names its own."""
 
-TITLES = "check.title"
-"""The id that the titles of all rules share in the catalogue of translations."""
+TITLES, SECTIONS = "check.title", "check.section"
+"""The ids that the titles of all rules share in the catalogue of translations, and the texts of their pages."""
+SEVERITIES: Mapping[Severity, Message] = {
+    "error": Message("check.error", "error"),
+    "warning": Message("check.warning", "warning"),
+    "note": Message("check.note", "note"),
+}
 
 
 class Rule(Generic[Subject]):

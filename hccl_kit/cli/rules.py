@@ -4,7 +4,7 @@
 
 examples:
   hccl-kit rules
-  hccl-kit rules --format markdown > rules.md
+  hccl-kit rules --format json > rules.json
 
 Exit codes: 0 printed; 2 could not run.
 """
@@ -18,11 +18,11 @@ from hccl_kit.base.arguments import Parser
 from hccl_kit.base.colors import with_labels
 from hccl_kit.base.errors import EXIT_OK
 from hccl_kit.base.terminal import wants_color
-from hccl_kit.check.rule_pages import as_json, as_lines, as_markdown
+from hccl_kit.check.rule_pages import as_json, as_lines
 from hccl_kit.cli import exit_code_of
 from hccl_kit.diagnosis.catalogue import CATALOGUE
 
-_FORMATS = {"text": as_lines, "markdown": as_markdown, "json": as_json}
+_FORMATS = {"text": as_lines, "json": as_json}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -37,7 +37,7 @@ def make_parser() -> Parser:
         "--format",
         choices=list(_FORMATS),
         default="text",
-        help="format of the list; markdown: the page of every rule (default: text)",
+        help="format of the list; json: with the page of every rule (default: text)",
     )
     return parser
 

@@ -9,7 +9,7 @@ from hccl_kit.base.paragraph import filled
 from hccl_kit.base.terminal import text_width
 from hccl_kit.base.translation import translated
 from hccl_kit.check.rule import TITLES, Rule
-from hccl_kit.check.rule_pages import HEADINGS, as_sections, in_columns, severities
+from hccl_kit.check.rule_pages import in_columns, severities, translated_sections
 from hccl_kit.diagnosis.errors.answers import Answer
 from hccl_kit.diagnosis.errors.row import ROLES, TEXTS
 from hccl_kit.diagnosis.errors.table import BY_CODE
@@ -113,10 +113,10 @@ def _rule_lines(explanation: Explanation, width: int) -> str:
 
 def _page(rule: Rule[...], width: int) -> str:
     """The page of a rule; its headings are in a column."""
-    texts = as_sections(rule)[1]
-    column = max(map(len, HEADINGS)) + 2
+    texts = translated_sections(rule)
+    column = max(map(text_width, texts)) + 1
     sections = [
-        filled(texts[name], width, f"{name + ':':<{column}}", " " * column) for name in HEADINGS if name in texts
+        filled(text, width, label + " " * (column - text_width(label)), " " * column) for label, text in texts.items()
     ]
     title = Message(
         "diagnosis.rule",

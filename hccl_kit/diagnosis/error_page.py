@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from hccl_kit.base.message import Message
 from hccl_kit.base.translation import translated
 from hccl_kit.check.rule import TITLES
+from hccl_kit.check.rule_pages import page_address
 from hccl_kit.diagnosis.catalogue import CATALOGUE
 from hccl_kit.diagnosis.errors.row import ROLES, TEXTS, KnownError
 from hccl_kit.diagnosis.errors.table import BY_CODE, CODES, ROWS
@@ -46,12 +47,12 @@ _WITHOUT_CODE = Message(
 )
 
 
-def as_markdown(rules: str = "rules.md") -> str:
-    """The page, with links to the page of rules; ends with a newline."""
+def as_markdown() -> str:
+    """The page, with links to the pages of rules beside it; ends with a newline."""
     parts = [
         translated(_HEADER),
         *_roles(),
-        *(line for code in CODES for line in _section(code, rules)),
+        *(line for code in CODES for line in _section(code)),
         *_results(),
         *_others(),
         *_lines(),
@@ -67,7 +68,7 @@ def _roles() -> Iterator[str]:
     yield ""
 
 
-def _section(code: str, page_of_rules: str) -> Iterator[str]:
+def _section(code: str) -> Iterator[str]:
     yield f"## {code}\n"
     yield f"{_sentence(_capital(translated(BY_CODE[code].what, TEXTS)))}\n"
     yield from _advice(BY_CODE[code])
@@ -82,7 +83,7 @@ def _section(code: str, page_of_rules: str) -> Iterator[str]:
         for rule in rules:
             names = ", ".join(f"`{name}`" for name in rule.variables) or "-"
             title = translated(rule.title, TITLES)
-            yield f"| [{rule.id}]({page_of_rules}#{rule.id.lower()}) | {title} | {names} |"
+            yield f"| [{rule.id}](rules/{page_address(rule)}) | {title} | {names} |"
         yield ""
 
 

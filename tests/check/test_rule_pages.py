@@ -7,14 +7,16 @@ from itertools import pairwise
 
 import pytest
 
+from hccl_kit.base.translation import LANGUAGES, speak
 from hccl_kit.check.rule import FAMILIES, Rule
 from hccl_kit.check.rule_pages import (
     HEADINGS,
     as_json,
     as_lines,
-    as_markdown,
     as_sections,
+    documents,
     in_columns,
+    page_address,
     severities,
 )
 from hccl_kit.check.selection import chosen_rules
@@ -22,7 +24,17 @@ from hccl_kit.diagnosis.catalogue import CATALOGUE
 from hccl_kit.table.finding import Finding, Severity
 from tests.places import ROOT
 
-DOCUMENT = ROOT / "docs" / "rules.md"
+FOLDERS = {
+    "en": (ROOT / "docs" / "rules", "../sources.md"),
+    "zh": (ROOT / "docs" / "zh" / "rules", "../../sources.md"),
+}
+"""The pages in each language, and the page of sources as they name it."""
+
+
+@pytest.fixture
+def english() -> Iterator[None]:
+    yield
+    speak("en")
 
 
 def test_every_rule_has_an_id_a_name_and_a_page_under_the_same_headings_and_can_be_selected() -> None:
@@ -43,19 +55,48 @@ def test_every_family_is_named() -> None:
     assert {rule.id[:3] for rule in CATALOGUE} == set(FAMILIES)
 
 
-def test_the_published_document_is_current(request: pytest.FixtureRequest) -> None:
-    text = as_markdown(CATALOGUE)
+@pytest.mark.usefixtures("english")
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_published_pages_are_current(language: str, request: pytest.FixtureRequest) -> None:
+    folder, sources = FOLDERS[language]
+    speak(language)
+    pages = documents(CATALOGUE, sources)
     if request.config.getoption("--update-golden"):
-        DOCUMENT.write_text(text, encoding="utf-8")
-    assert DOCUMENT.read_text(encoding="utf-8") == text, "pytest --update-golden tests/test_pages.py writes it anew"
+        for name, text in pages.items():
+            (folder / name).write_text(text, encoding="utf-8")
+    published = {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir()}
+    assert published == pages, "pytest --update-golden tests/check/test_rule_pages.py writes them"
 
 
-def test_markdown_has_a_row_and_a_page_for_every_rule() -> None:
-    lines = as_markdown(CATALOGUE).split("\n")
-    assert [line[3:] for line in lines if line.startswith("## ")] == [rule.id for rule in CATALOGUE]
-    rows = [line for line in lines if line.startswith("| [HK")]
-    assert [row[3:8] for row in rows] == [rule.id for rule in CATALOGUE]
+@pytest.mark.usefixtures("english")
+def test_in_chinese_a_rule_is_at_the_same_address_with_its_words_translated() -> None:
+    speak("zh")
+    page = documents(CATALOGUE)["hk3.md"]
+    assert "# HK3：网络\n" in page
+    assert "卡没有 IP 地址 | 错误；a3 上为警告 | EI0014 | 1.0、1.2 |\n" in page
+    assert '\n## <a id="hk305"></a>HK305 missing-device-ip\n\n有多台服务器' in page
+    assert "\n**解决方法：** " in page
+
+
+def test_the_index_has_a_row_for_every_rule_with_its_anchor_and_its_address() -> None:
+    rows = [line for line in documents(CATALOGUE)["index.md"].split("\n") if "[HK" in line and "<a" in line]
+    assert [row.partition("](")[0] for row in rows] == [f'| <a id="{r.id.lower()}"></a>[{r.id}' for r in CATALOGUE]
+    assert [re.findall(r"\]\((.*?)\)", row)[0] for row in rows] == [page_address(rule) for rule in CATALOGUE]
     assert {row.count("|") for row in rows} == {7}
+
+
+def test_every_rule_is_at_its_address_and_in_the_table_of_that_page() -> None:
+    pages = documents(CATALOGUE)
+    for rule in CATALOGUE:
+        name, _, anchor = page_address(rule).partition("#")
+        assert f'\n## <a id="{anchor}"></a>{rule.id} {rule.name}\n\n' in pages[name]
+        assert f"\n| [{rule.id}]({page_address(rule)}) | {rule.name} |" in pages[name]
+    assert sum(text.count("\n## ") for text in pages.values()) == len(CATALOGUE)
+
+
+def test_facts_lead_to_their_sources() -> None:
+    assert "([R3](../sources.md#r3))" in documents(CATALOGUE)["hk0.md"]
+    assert "([R3](elsewhere.md#r3))" in documents(CATALOGUE, "elsewhere.md")["hk0.md"]
 
 
 def test_markdown_syntax_in_a_text_is_escaped() -> None:
@@ -71,7 +112,7 @@ def test_markdown_syntax_in_a_text_is_escaped() -> None:
         """
         yield from ()
 
-    text = as_markdown([Rule("HK999", "t", check)])
+    text = documents([Rule("HK299", "t", check)])["hk2.md"]
     assert "Stars \\* are not `a_b*` stars." in text
     assert '**What:** \\<b\\> and more\n\n**Why it matters:** x\n\n**Example:** "192.1.\\*.6"\n' in text
 

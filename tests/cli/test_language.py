@@ -52,11 +52,13 @@ SITUATIONS = {
     ("preflight", "good.json", "--cards", "--dry-run"): "每轮中，每张卡 ping 另一张卡",
     ("diagnose", "logs"): "无法判断：no log has an error",
     ("diagnose", "job"): "解决方法:     清理磁盘",
+    ("rules",): "错误；a3 上为警告",
     ("chekc",): "是否应为 hccl-kit check？",
 }
 
 ANSWERS = {
     # paragraphs, which take other lines in Chinese
+    ("explain", "HK203"): "现象：     同一台服务器的两张卡 `device_id` 相同",
     ("explain", "EI0006"): "EI0006: 某个 rank 等待与另一个 rank 建链超时",
     ("explain", "EI0019"): "解决方法：   结束占用端口的进程",
     ("explain", "HcclResult 9"): "类型：       仅为结果：原因在同一进程更早的",

@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from hccl_kit.check.rule_pages import as_markdown
 from hccl_kit.cli.rules import main
 from hccl_kit.diagnosis.catalogue import CATALOGUE
 
@@ -13,11 +12,6 @@ def test_text_has_one_line_per_rule(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 0
     lines = capsys.readouterr().out.split("\n")
     assert [line[:5] for line in lines] == [*(rule.id for rule in CATALOGUE), ""]
-
-
-def test_markdown_is_the_published_document(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--format", "markdown"]) == 0
-    assert capsys.readouterr().out == as_markdown(CATALOGUE)
 
 
 def test_json_is_one_document(capsys: pytest.CaptureFixture[str]) -> None:
@@ -29,4 +23,4 @@ def test_an_unknown_format_is_exit_2(capsys: pytest.CaptureFixture[str]) -> None
     with pytest.raises(SystemExit) as caught:
         main(["--format", "xml"])
     assert caught.value.code == 2
-    assert "markdown" in capsys.readouterr().err
+    assert "json" in capsys.readouterr().err

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import marked, printable
 from hccl_kit.base.translation import translated
-from hccl_kit.table.finding import NOWHERE, Finding, Severity
+from hccl_kit.check.rule import SEVERITIES
+from hccl_kit.table.finding import NOWHERE, Finding
 
 _COLORS = {"error": "\033[31m", "warning": "\033[33m", "note": "\033[36m"}
 _BOLD, _PLAIN = "\033[1m", "\033[0m"
-_SEVERITIES: Mapping[Severity, Message] = {
-    "error": Message("check.error", "error"),
-    "warning": Message("check.warning", "warning"),
-    "note": Message("check.note", "note"),
-}
 _COLON = Message("check.colon", ":")
 
 
@@ -44,7 +38,7 @@ def as_lines(
 
 def head(finding: Finding, color: bool, *, end: str = "") -> str:
     """The rule and the severity, as in "HK201 error", then `end`, in the same color."""
-    text = f"{finding.rule} {translated(_SEVERITIES[finding.severity])}{end}"
+    text = f"{finding.rule} {translated(SEVERITIES[finding.severity])}{end}"
     return f"{_COLORS[finding.severity]}{text}{_PLAIN}" if color else text
 
 

@@ -10,7 +10,7 @@ from urllib.parse import quote
 from hccl_kit import __version__
 from hccl_kit.check.result import Report
 from hccl_kit.check.rule import Rule
-from hccl_kit.check.rule_pages import as_sections, markdown_page
+from hccl_kit.check.rule_pages import LABELS, as_sections, markdown_page
 from hccl_kit.check.rules import RULE_BY_ID
 from hccl_kit.table.finding import Finding
 from hccl_kit.table.pointer import Span
@@ -45,12 +45,13 @@ def as_sarif(reports: Sequence[Report]) -> str:
 
 def _rule(rule: Rule[...]) -> dict[str, Any]:
     summary, sections = as_sections(rule)
+    labelled: Mapping[str, str] = {LABELS[name]: text for name, text in sections.items()}
     return {
         "id": rule.id,
         "name": rule.name,
         "shortDescription": {"text": summary},
         "fullDescription": {"text": sections["What"]},
-        "help": {"text": rule.page, "markdown": markdown_page(rule)},
+        "help": {"text": rule.page, "markdown": markdown_page(labelled)},
         "defaultConfiguration": {"level": rule.severity},
     }
 
