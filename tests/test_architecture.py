@@ -86,6 +86,7 @@ FLOORS = {
         "shell": 2,
         "hccl_variables": 3,
         "spares": 3,
+        "way": 3,
         "emitters": 4,
         "servers": 4,
         "rules": 5,
