@@ -128,6 +128,7 @@ FLOORS = {
         "protocol": 1,
         "agent": 2,
         "faults": 2,
+        "losses": 3,
         "hccl_test": 2,
         "ranks": 2,
         "quality": 3,
