@@ -136,6 +136,13 @@ def next_step(step: str) -> Message:
     return Message("cli.next", "next: {step}", step=step)
 
 
+def note_on_secret(script: Path) -> list[str]:
+    """A note if the secret of a script of earlier versions lies next to `script`."""
+    secret = script.with_name(f"{script.name}.secret")
+    unused = Message("cli.unused-secret", "note: {secret} is not used any more; remove it", secret=secret)
+    return [unused] if secret.exists() else []
+
+
 def note_on_cards(plan: LaunchPlan) -> str | None:
     """A note if ranks see all cards of their server, and a program of torch would not take those of the plan.
 

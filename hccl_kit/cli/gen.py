@@ -23,6 +23,7 @@ from hccl_kit.cli.command import (
     command_of_script,
     framework_of,
     note_on_cards,
+    note_on_secret,
     steps_of_script,
 )
 from hccl_kit.cli.options import add_framework, add_job, named_option
@@ -344,7 +345,7 @@ def _write(request: GenRequest, servers: JobServers) -> int:
     written = write_files(files, force=request.force)
     place, start = (shlex.quote(str(file.path)) for file in files)
     steps = steps_of_script(launch_plan, place, start)
-    say(*servers.notes, *written, *steps)
+    say(*servers.notes, *written, *note_on_secret(files[-1].path), *steps)
     return EXIT_OK
 
 

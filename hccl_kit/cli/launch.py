@@ -31,6 +31,7 @@ from hccl_kit.cli.command import (
     framework_of,
     next_step,
     note_on_cards,
+    note_on_secret,
     steps_of_script,
 )
 from hccl_kit.cli.options import add_force, add_framework, add_job, add_output_folder
@@ -204,6 +205,7 @@ def write_launch_files(request: LaunchRequest) -> int:
         show_files(files, force=request.force)
         return EXIT_OK
     written = write_files(files, force=request.force)
+    written += note_on_secret(files[0].path)
     script, table_path = (shlex.quote(str(path)) for path in (files[0].path, place))
     step = (len(made.nodes) > 1 and launcher.next_step_of_several) or launcher.next_step
     steps: list[str] = [next_step(step.format(script))]

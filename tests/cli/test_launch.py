@@ -372,6 +372,16 @@ def test_the_next_step_for_one_server_names_no_other_servers(
     assert step in capsys.readouterr().out.splitlines()
 
 
+def test_a_secret_of_an_earlier_version_is_named_and_left_alone(
+    table: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    secret = table.parent / "ascend4p.sh.secret"
+    secret.write_text("x")
+    assert main([TABLE, "--to", "bash", "--", "true"]) == 0
+    assert f"\nnote: {secret.name} is not used any more; remove it\nnext: " in capsys.readouterr().out
+    assert secret.read_text() == "x"
+
+
 @pytest.mark.parametrize("launcher", LAUNCHERS)
 def test_job_numbers_give_different_ports(table: Path, launcher: str) -> None:
     arguments = [TABLE, "--to", launcher, *NEEDED.get(launcher, ()), "--force", "--jobs-per-host", "2"]
