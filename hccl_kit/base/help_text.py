@@ -9,18 +9,18 @@ from hccl_kit.base.translation import translated
 HELP = "base.help"
 """The id that all texts of --help share."""
 USAGE = "usage: "
-_APART = re.compile(r"(\n\n|\n\Z|\n {2,}\S.*?(?: {2,}(?:# )?|$)(?:\n(?=\S))?)", re.MULTILINE)
+_APART = r"(?m)(\n\n|\n\Z|\n {2,}\S.*?(?: {2,}(?:# )?|$)(?:\n(?=\S))?)"
 """What stays between the texts of a description: an empty line, or a command on a line of its own."""
 
 
 def texts_of(description: str) -> list[str]:
     """The texts of a description that are translated, each by itself."""
-    return [text for text in _APART.split(description)[::2] if text]
+    return [text for text in re.split(_APART, description)[::2] if text]
 
 
 def in_language(description: str) -> str:
     """The description with its texts in the language of the user; commands stay as they are."""
-    return "".join(translated(piece, HELP) for piece in _APART.split(description))
+    return "".join(translated(piece, HELP) for piece in re.split(_APART, description))
 
 
 def with_colons(text: str) -> str:
