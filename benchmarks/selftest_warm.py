@@ -38,6 +38,7 @@ from benchmarks.selftest_hosts import (
 )
 from hccl_kit.cli.tables import read_table
 from hccl_kit.launch.plan import plan
+from hccl_kit.launch.way import by_ssh
 from hccl_kit.selftest import servers
 from hccl_kit.selftest.evidence import weigh
 from hccl_kit.selftest.json_form import as_json
@@ -104,8 +105,8 @@ def _ask(args: argparse.Namespace) -> Iterator[tuple[str, Outcome]]:
     with tempfile.TemporaryDirectory() as folder, hosts(HOSTS) as lab, closing(asyncio.new_event_loop()) as loop:
         job = plan(read_table(str(table_of(lab, Path(folder)))), ["hccl-kit"])
         probe = servers.agent_probe()
-        agent, ssh = probe.command(sys.executable), ("ssh", "-F", str(lab.ssh_config))
-        commands = [servers.over_ssh(ssh, node, agent) for node in job.nodes]
+        agent, reach = probe.command(sys.executable), by_ssh(job.nodes, {"HCCL_KIT_SSH": f"ssh -F {lab.ssh_config}"})
+        commands = [reach(node, agent) for node in job.nodes]
         agents = [
             servers.server(node, args.backend, command, {}, probe.archive)
             for node, command in zip(job.nodes, commands, strict=True)

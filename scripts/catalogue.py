@@ -3,7 +3,8 @@
 FOLDER, by default that of the package, gets hccl_kit.po, which people edit, and hccl_kit.mo, which programs read. An
 entry is a message: msgctxt is its id, msgid its English template. A new message gets an empty entry, and one whose
 English has changed becomes fuzzy: programs show both in English until somebody translates them and removes the flag.
-The texts of a table (of rules, errors, variables) share one id, so that rows may move: a changed text is a new one.
+The texts of a table (of rules, errors, variables) and those of --help share one id, so that rows may move: a changed
+text is a new one.
 """
 
 from __future__ import annotations
@@ -19,9 +20,14 @@ from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 
 import hccl_kit
+from hccl_kit.base.argument_problem import PROBLEMS
+from hccl_kit.base.help_format import help_texts
+from hccl_kit.base.help_text import HELP, texts_of
 from hccl_kit.base.translation import CATALOGUE
 from hccl_kit.check.rule import SECTIONS, TITLES
 from hccl_kit.check.rule_pages import as_sections
+from hccl_kit.cli.kit import EXAMPLES, GROUPS, VERBS
+from hccl_kit.cli.parsers import parser_of
 from hccl_kit.diagnosis.catalogue import CATALOGUE as RULES
 from hccl_kit.diagnosis.errors.row import ROLES, TEXTS
 from hccl_kit.diagnosis.errors.table import ROWS
@@ -41,7 +47,7 @@ SYSTEM_ERRORS = (
     *("ENAMETOOLONG", "ENOENT", "ENOSPC", "ENOTDIR", "EPERM", "EROFS"),
 )
 """Errors of the system that people meet; other ones are in the words of the system."""
-TABLES = (TEXTS, TITLES, SECTIONS, WORDS)
+TABLES = (HELP, TEXTS, TITLES, SECTIONS, WORDS)
 """The ids that the texts of a table share."""
 _PACKAGE = Path(hccl_kit.__file__).parent
 _MAKERS = ("Message", "KitError", "ParseError")
@@ -52,6 +58,7 @@ _EPOCH = datetime(2026, 1, 1, tzinfo=timezone.utc)
 def messages() -> Iterator[tuple[str, str]]:
     """Id and template of every message, in the order of the sources; then the texts of tables."""
     yield from ((f"base.{name}", "{words}") for name in SYSTEM_ERRORS)
+    yield from PROBLEMS.items()
     for pattern in SOURCES:
         for path in sorted(_PACKAGE.glob(pattern)):
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -62,6 +69,13 @@ def messages() -> Iterator[tuple[str, str]]:
     yield from ((TEXTS, text) for text in _texts() if text)
     for values in (VALUES, *BY_PRODUCT.values()):
         yield from ((WORDS, accepted.words) for accepted in values.values())
+    yield from ((HELP, text) for text in (*help_texts(map(parser_of, VERBS)), *_help_of_all_verbs()))
+
+
+def _help_of_all_verbs() -> Iterator[str]:
+    for heading, verbs in GROUPS.items():
+        yield from (heading, *verbs.values())
+    yield from texts_of(EXAMPLES)
 
 
 def _texts() -> Iterator[str]:

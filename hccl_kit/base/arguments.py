@@ -11,16 +11,17 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from hccl_kit import __version__
+from hccl_kit.base.argument_problem import MISSING, UNKNOWN, problem
 from hccl_kit.base.colors import with_labels
-from hccl_kit.base.errors import EXIT_CANNOT_RUN, EXIT_PIPE
+from hccl_kit.base.errors import EXIT_CANNOT_RUN, EXIT_PIPE, KitError
+from hccl_kit.base.help_format import HelpFormatter
+from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import settle, wants_color
-from hccl_kit.base.translation import LANGUAGES, OPTION, choose_language
+from hccl_kit.base.translation import LANGUAGES, OPTION, choose_language, translated
 from hccl_kit.base.typos import nearest
 
 PAIRS = "KEY=VALUE"
 """The metavar of options whose values are pairs."""
-_MISSING = "the following arguments are required"
-_UNKNOWN = "unrecognized arguments"
 
 
 class Parser(argparse.ArgumentParser):
@@ -33,7 +34,7 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, *, doc: str | None = None, takes_command: bool = False, **options: Any) -> None:
         # The width is given, since argparse imports shutil to find it (4 ms).
-        formatter = partial(argparse.RawDescriptionHelpFormatter, width=_width())
+        formatter = partial(HelpFormatter, width=_width())
         description, _, epilog = (doc or "").partition("\n\n")
         texts = {"description": description, "epilog": epilog}
         super().__init__(**{"formatter_class": formatter, "allow_abbrev": False, **texts, **options})
@@ -67,14 +68,16 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Print usage and message, and exit with code 2."""
         unknown = [word for word in self._words() if self._is_unknown(word)]
-        if message.startswith(_MISSING) and unknown:  # argparse reports missing arguments first, and nothing else
-            message = f"{_UNKNOWN}: {' '.join(unknown)}"
+        if message.startswith(MISSING) and unknown:  # argparse reports missing arguments first, and nothing else
+            message = f"{UNKNOWN}: {' '.join(unknown)}"
         kind, _, words = message.partition(": ")
-        if kind == _UNKNOWN:
-            message += self._advice(words)
+        text = translated(problem(message))
+        if kind == UNKNOWN:
+            text += translated(self._advice(words))
         self.print_usage(sys.stderr)
-        error = "error:" if sys.stderr is None or not wants_color(sys.stderr) else with_labels("error:")
-        self.exit(EXIT_CANNOT_RUN, f"{self.prog}: {error} {message}\n")
+        text = KitError(text).render()
+        colored = with_labels(text) if sys.stderr is not None and wants_color(sys.stderr) else text
+        self.exit(EXIT_CANNOT_RUN, f"{self.prog}: {colored}\n")
 
     def _print_message(self, message: str, file: Any = None) -> None:
         """Print help, version or usage. Exits if help or version cannot be printed, of which argparse says nothing."""
@@ -96,16 +99,29 @@ class Parser(argparse.ArgumentParser):
         if not words.startswith("-"):
             pairs = next((action.option_strings[0] for action in self._actions if action.metavar == PAIRS), None)
             if pairs and "=" in words:
-                return f"; {PAIRS} follows {pairs}, as in: {pairs} {words}"
-            return f"; a command follows --, as in: {self.prog} ... -- {words}" if self.takes_command else ""
+                example = f"{pairs} {words}"
+                return Message(
+                    "base.argument-pairs",
+                    "; {form} follows {option}, as in: {example}",
+                    form=PAIRS,
+                    option=pairs,
+                    example=example,
+                )
+            example = f"{self.prog} ... -- {words}"
+            command = Message("base.argument-command", "; a command follows --, as in: {example}", example=example)
+            return command if self.takes_command else ""
         # Without dashes, which all options share: "--tabel" is close to TABLE, and not to --help.
         positionals = [str(action.metavar or action.dest) for action in self._get_positional_actions()]
         names = {name.lower(): name for name in positionals}
         names |= {option.lstrip("-"): option for option in self._option_string_actions}
         name = words.split(maxsplit=1)[0].partition("=")[0].lstrip("-")
         if near := nearest(name[:40], names):
-            return f"; did you mean {names[near]}?"
-        return f"; the command and its options follow --, as in: {self.prog} ... -- ..." if self.takes_command else ""
+            return Message("base.argument-near", "; did you mean {name}?", name=names[near])
+        example = f"{self.prog} ... -- ..."
+        command = Message(
+            "base.argument-options", "; the command and its options follow --, as in: {example}", example=example
+        )
+        return command if self.takes_command else ""
 
     def _words(self) -> Iterator[str]:
         """The words before "--"."""

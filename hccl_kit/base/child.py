@@ -1,4 +1,4 @@
-"""A child process that leads a session of its own, within a deadline."""
+"""A child process that leads a session of its own: what it prints, within limits of time and size."""
 
 from __future__ import annotations
 
@@ -6,13 +6,21 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from selectors import EVENT_READ, DefaultSelector
+from typing import IO, cast
 
 from hccl_kit.base.interruptible import POLL, is_interrupted
 
+MAX_STDERR = 4096
+"""Bytes of standard error that are kept: its end."""
 _DYING = 1.0
 """Seconds to wait for a killed program."""
+
+
+class TooMuchError(Exception):
+    """A process prints more than is read."""
 
 
 @contextmanager
@@ -45,3 +53,32 @@ def wait(process: subprocess.Popen[bytes], deadline: float) -> int:
         except subprocess.TimeoutExpired:
             if left == 0.0 or is_interrupted():
                 raise
+
+
+def output_of(
+    process: subprocess.Popen[bytes], deadline: float, most: int, is_stopped: Callable[[], bool] = lambda: False
+) -> tuple[str, str]:
+    """Standard output until the process ends, and the end of standard error, "" if that is not a pipe of its own.
+
+    Raises TimeoutExpired at `deadline` (monotonic), if `is_stopped`, or after a signal, TooMuchError if the output has
+    more than `most` bytes. The pipes are not buffered.
+    """
+    output, errors = bytearray(), bytearray()
+    with DefaultSelector() as selector:
+        for stream, kept in ((process.stdout, output), (process.stderr, errors)):
+            if stream is not None:
+                selector.register(stream, EVENT_READ, kept)
+        while selector.get_map():
+            left = deadline - time.monotonic()
+            if left <= 0 or is_stopped() or is_interrupted():
+                raise subprocess.TimeoutExpired(process.args, left)
+            for key, _ in selector.select(min(left, POLL)):
+                piece = cast("IO[bytes]", key.fileobj).read(1 << 16)
+                key.data.extend(piece)
+                if not piece:
+                    selector.unregister(key.fileobj)
+            del errors[:-MAX_STDERR]
+            if len(output) > most:
+                raise TooMuchError
+    wait(process, deadline)
+    return output.decode("utf-8", "replace"), errors.decode("utf-8", "replace")

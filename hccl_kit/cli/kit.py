@@ -9,8 +9,9 @@ from itertools import chain
 
 from hccl_kit import __version__
 from hccl_kit.base.errors import EXIT_CANNOT_RUN, EXIT_OK, KitError
+from hccl_kit.base.help_text import HELP, USAGE, in_language, with_colons
 from hccl_kit.base.message import Message
-from hccl_kit.base.translation import choose_language, leading_language
+from hccl_kit.base.translation import choose_language, leading_language, translated
 from hccl_kit.base.typos import nearest
 from hccl_kit.cli import complain, exit_code_of
 
@@ -63,7 +64,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
 """The description of each verb, grouped by the headings of --help."""
 VERBS: tuple[str, ...] = tuple(chain.from_iterable(GROUPS.values()))
 
-_EXAMPLES = """\
+EXAMPLES = """\
 examples:
   hccl-kit gen --device_num "[0,8)" -- python -u train.py
   hccl-kit check hccl_2s_16p.json
@@ -106,11 +107,11 @@ def module_of(verb: str) -> str:
 def usage() -> str:
     """What --help prints: every verb with its line, in groups."""
     width = max(map(len, VERBS))
-    blocks = ["usage: hccl-kit VERB ..."]
+    blocks = [f"{translated(USAGE, HELP)}hccl-kit VERB ..."]
     for heading, verbs in GROUPS.items():
-        lines = [f"  {verb.ljust(width)}  {line}" for verb, line in verbs.items()]
-        blocks.append("\n".join([f"{heading}:", *lines]))
-    return "\n\n".join([*blocks, _EXAMPLES])
+        lines = [f"  {verb.ljust(width)}  {translated(line, HELP)}" for verb, line in verbs.items()]
+        blocks.append("\n".join([f"{translated(heading, HELP)}:", *lines]))
+    return with_colons("\n\n".join([*blocks, in_language(EXAMPLES)]))
 
 
 def _unknown(verb: str) -> KitError:

@@ -20,7 +20,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hccl_kit.base.arguments import Parser, a_path, split_command
+from hccl_kit.base.arguments import Parser, split_command
 from hccl_kit.base.errors import EXIT_OK, KitError
 from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import printable
@@ -34,11 +34,12 @@ from hccl_kit.cli.command import (
     note_on_secret,
     steps_of_script,
 )
-from hccl_kit.cli.options import add_framework, add_job
+from hccl_kit.cli.options import add_force, add_framework, add_job, add_output_folder
 from hccl_kit.cli.output_files import OutputFile, check_folder, show_files, write_files
 from hccl_kit.cli.tables import rule_warning, table_file
-from hccl_kit.launch.emitters import LAUNCHERS, Launcher, Option, emit, known_launcher, kubernetes, numbered
+from hccl_kit.launch.emitters import LAUNCHERS, Launcher, Option, emit, known_launcher, numbered
 from hccl_kit.launch.emitters.bash import is_unedited
+from hccl_kit.launch.emitters.hardware import HARDWARE, hardware_of
 from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.hccl_variables import script_variables
 from hccl_kit.launch.plan import LaunchPlan, plan
@@ -103,14 +104,8 @@ def make_parser() -> Parser:
         " of a pytorchjob, pytorch is the default",
     )
     written = parser.add_argument_group("what is written")
-    written.add_argument(
-        "-o",
-        "--output",
-        metavar="DIR",
-        type=a_path,
-        help="where to write; a missing folder is created (default: the folder of the table)",
-    )
-    written.add_argument("--force", action="store_true", help="overwrite files with other content")
+    add_output_folder(written, None, "the folder of the table")
+    add_force(written, "files")
     written.add_argument("--dry-run", action="store_true", help="print what would be written, write nothing")
     add_job(parser.add_argument_group("several jobs on a host"))
     _add_launcher_options(parser)
@@ -227,21 +222,21 @@ def _with_cards(request: LaunchRequest, table: RankTable) -> tuple[Mapping[str, 
     kind = f"version {table.version}" if table.version else "template 2"
     why = "--product" if request.product else f"only {name} has rank tables of {kind}"
     if request.launcher.needs_product:
-        cards = kubernetes.hardware_of(name)
+        cards = hardware_of(name)
         where = f", on nodes with accelerator-type={cards.accelerator}" if cards.accelerator else ""
         return {**options, "product": name}, [f"product: {name} ({why}); pods ask for {cards.resource}{where}"]
     if options.get("resource"):
         return options, [f"resource: {options['resource']} (--resource)"]
     if name is None:
         return options, [f"resource: {numbered.RESOURCE} (default; --resource NAME for other cards)"]
-    if name not in kubernetes.HARDWARE:
+    if name not in HARDWARE:
         raise KitError(
             "cli.launch-steps.resource-kubernetes-not",
             "the resource of {name} in Kubernetes is not known",
             fix="--resource NAME, as kubectl describe node lists it under Capacity",
             name=name,
         )
-    resource = kubernetes.HARDWARE[name].resource
+    resource = HARDWARE[name].resource
     return {**options, "resource": resource}, [f"resource: {resource} (product {name}: {why})"]
 
 

@@ -9,10 +9,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from hccl_kit.base.arguments import a_path
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.frameworks import FRAMEWORKS, MINDSPORE
 from hccl_kit.base.message import Message
 from hccl_kit.table.products import ANY_PRODUCT, PRODUCT_NAMES, product_or_auto
+
+Options = argparse.ArgumentParser | argparse._ArgumentGroup
+"""Where options are added."""
 
 
 @contextmanager
@@ -38,6 +42,27 @@ def add_product(parser: argparse.ArgumentParser, purpose: str, convert: Callable
     parser.add_argument("--product", metavar="NAME", type=convert or product_or_auto, help=what)
 
 
+def add_format(parser: Options, what: str = "") -> None:
+    """Add `--format` with text and JSON; `what` has that format."""
+    of_what = f" of {what}" if what else ""
+    parser.add_argument("--format", choices=["text", "json"], default="text", help=f"format{of_what} (default: text)")
+
+
+def add_force(parser: Options, what: str = "a file") -> None:
+    """Add `--force`, for what is written."""
+    parser.add_argument("--force", action="store_true", help=f"overwrite {what} with other content")
+
+
+def add_output_folder(
+    parser: Options,
+    default: str | None = ".",
+    words: str = "the current folder",
+) -> None:
+    """Add `-o DIR`; `words` name the default."""
+    what = f"where to write; a missing folder is created (default: {words})"
+    parser.add_argument("-o", "--output", metavar="DIR", type=a_path, default=default, help=what)
+
+
 def add_selection(parser: argparse.ArgumentParser) -> None:
     """Add `--select`, `--ignore`, `--strict` and `--quiet`."""
     group = parser.add_argument_group("which findings are reported")
@@ -49,20 +74,20 @@ def add_selection(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--quiet", action="store_true", help="report errors only; print nothing if there are none")
 
 
-def add_ssh_option(parser: argparse._ArgumentGroup) -> None:
+def add_ssh_option(parser: Options) -> None:
     """Add `--ssh-option OPTION`."""
     parser.add_argument(
         "--ssh-option", metavar="OPTION", action="append", default=[], help="an option for ssh -o; repeatable"
     )
 
 
-def add_reach(parser: argparse._ArgumentGroup, python: str = "python3") -> None:
+def add_reach(parser: Options, python: str = "python3") -> None:
     """Add `--ssh-option OPTION` and `--python [HOST=]PATH`, whose default is called `python`."""
     add_ssh_option(parser)
     add_python(parser, python)
 
 
-def add_python(parser: argparse._ArgumentGroup, python: str = "python3") -> None:
+def add_python(parser: Options, python: str = "python3") -> None:
     """Add `--python [HOST=]PATH`, whose default is called `python`."""
     parser.add_argument(
         "--python",
@@ -73,20 +98,20 @@ def add_python(parser: argparse._ArgumentGroup, python: str = "python3") -> None
     )
 
 
-def add_timeout(parser: argparse._ArgumentGroup, default: float) -> None:
+def add_timeout(parser: Options, default: float) -> None:
     """Add `--timeout SECONDS`."""
     what = f"how long one server may take (default: {default:g})"
     parser.add_argument("--timeout", metavar="SECONDS", type=_seconds, default=default, help=what)
 
 
-def add_framework(parser: argparse.ArgumentParser | argparse._ArgumentGroup, purpose: str) -> None:
+def add_framework(parser: Options, purpose: str) -> None:
     """Add `--framework NAME`; `purpose` ends its help."""
     names = " or ".join(FRAMEWORKS)
     what = f"whose program the ranks run: {names} (default: what it imports, else {MINDSPORE}); {purpose}"
     parser.add_argument("--framework", metavar="NAME", choices=FRAMEWORKS, help=what)
 
 
-def add_job(parser: argparse.ArgumentParser | argparse._ArgumentGroup, *, default: int | None = None) -> None:
+def add_job(parser: Options, *, default: int | None = None) -> None:
     """Add `--job K` and `--jobs-per-host N`."""
     what = "number of this job on its hosts, from 0; jobs with different numbers use different ports"
     parser.add_argument(

@@ -33,10 +33,10 @@ from hccl_kit.cli import complain, exit_code_of
 from hccl_kit.cli.options import add_reach, number, path_with
 from hccl_kit.cli.output_files import OutputFile, check_new_file, write_files
 from hccl_kit.cli.tables import read_table
-from hccl_kit.launch import allocation
+from hccl_kit.launch.passed_on import select
 from hccl_kit.launch.plan import LaunchPlan, plan
+from hccl_kit.launch.way import by_srun, by_ssh
 from hccl_kit.remote.program import python_of, pythons
-from hccl_kit.remote.ssh import ssh_start
 from hccl_kit.selftest import servers
 from hccl_kit.selftest.bandwidth import OPERATORS, Operator
 from hccl_kit.selftest.evidence import weigh
@@ -192,7 +192,7 @@ def _measure(job: LaunchPlan, request: SelftestRequest, baseline: Measured | Non
     backend = request.backend or servers.backend_here()
     nothing = Measured(backend, tuple(cards_of(job)))
     _assert_comparable(request, nothing, baseline)
-    environ = servers.passed_on() if request.ssh else {}
+    environ, _ = select(os.environ, ()) if request.ssh else ({}, [])
     started = _commands(job, request)
     agents = [
         servers.server(node, backend, command, environ, payload)
@@ -214,14 +214,9 @@ def _commands(job: LaunchPlan, request: SelftestRequest) -> list[tuple[tuple[str
         return [(servers.local_command(), b"") for _ in job.nodes]
     probe, given = servers.agent_probe(), dict(pythons(request.python))
     given.setdefault("", sys.executable)  # the framework is where it is here
+    reach = by_ssh(job.nodes, os.environ, request.ssh_option) if request.ssh else by_srun(job.nodes, os.environ)
     agents = [(node, probe.command(python_of(given, node.id, node.address))) for node in job.nodes]
-    if request.ssh:
-        start = ssh_start(os.environ, request.ssh_option)
-        commands = [servers.over_ssh(start, node, agent) for node, agent in agents]
-    else:
-        names = allocation.matched(job.nodes, allocation.nodes_of(os.environ))
-        commands = [allocation.over_srun(names[node.id], agent) for node, agent in agents]
-    return [(command, probe.archive) for command in commands]
+    return [(tuple(reach(node, agent)), probe.archive) for node, agent in agents]
 
 
 def _note(text: str) -> None:

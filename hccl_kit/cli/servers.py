@@ -17,15 +17,14 @@ from hccl_kit.base.terminal import printable, shown
 from hccl_kit.base.wording import listed
 from hccl_kit.cli.options import add_python
 from hccl_kit.cli.spares import spares_of
-from hccl_kit.launch.allocation import matched, nodes_of, over_srun
 from hccl_kit.launch.assign import as_shell
 from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.passed_on import select
 from hccl_kit.launch.plan import LaunchPlan
-from hccl_kit.launch.servers.job import ServersJob, Way
+from hccl_kit.launch.servers.job import ServersJob
 from hccl_kit.launch.servers.placement import Placement
+from hccl_kit.launch.way import Way, by_srun, by_ssh
 from hccl_kit.remote.program import pythons
-from hccl_kit.remote.ssh import over_ssh, refusal, ssh_start
 from hccl_kit.table.model import RankTable
 
 MOST_NAMED = 10
@@ -175,9 +174,8 @@ def prepare(
     nodes = replan(placement.table).nodes
     python = pythons(options.python)
     if options.slurm:
-        names = matched([*nodes, *placement.spares], nodes_of(os.environ))
-        return placement, Way(lambda node, words: over_srun(names[node.id], words), python), {}  # srun passes all on
-    start = ssh_start(os.environ)
+        return placement, Way(by_srun([*nodes, *placement.spares], os.environ), python), {}  # srun passes all on
+    way = Way(by_ssh(nodes, os.environ), python)
     environ, left = select(os.environ, options.export)
     if left:
         report(
@@ -187,17 +185,7 @@ def prepare(
                 names=listed((printable(name[:60]) for name in left), MOST_NAMED),
             )
         )
-    for node in nodes:
-        if why := refusal(node.address):
-            raise KitError(
-                "run.no-address",
-                "server {server} has no address for ssh: {address!r} is {why}",
-                fix='add "host_ip", an address of that host, to it in the table',
-                server=node.id,
-                address=node.address,
-                why=why,
-            )
-    return placement, Way(lambda node, words: over_ssh(start, node.address, words), python), environ
+    return placement, way, environ
 
 
 def show(job: ServersJob) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import select
 import shutil
 import subprocess
 import time
@@ -12,8 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 
-from hccl_kit.base.child import killed_on_error, wait
-from hccl_kit.base.interruptible import POLL, interruptible, is_interrupted
+from hccl_kit.base.child import TooMuchError, killed_on_error, output_of
+from hccl_kit.base.interruptible import interruptible, is_interrupted
 from hccl_kit.base.wording import indented
 from hccl_kit.discovery import may_be_file
 
@@ -92,33 +91,17 @@ def _query(command: Sequence[str], timeout: float) -> str:
         raise NoAnswerError(f"the tool cannot be started: {error.strerror}") from None
     try:
         with killed_on_error(process):
-            return _read(process, time.monotonic() + timeout).decode("utf-8", "replace")
+            return output_of(process, time.monotonic() + timeout, MAX_ANSWER)[0]
     except subprocess.TimeoutExpired:
         raise HangError(f"no answer in {timeout:g} s") from None
+    except TooMuchError:
+        raise NoAnswerError(f"the tool prints more than {MAX_ANSWER} bytes") from None
 
 
 def excerpt(answer: str) -> str:
     """An unexpected answer of a tool on one short line without control characters."""
     line = "".join(char if char.isprintable() else "?" for char in " ".join(answer.split()))
     return (line if len(line) <= 120 else line[:117] + "...") or "the tool printed nothing"
-
-
-def _read(process: subprocess.Popen[bytes], deadline: float) -> bytes:
-    """The output of the process, which must end before `deadline` (monotonic)."""
-    assert process.stdout is not None
-    answer = b""
-    while len(answer) <= MAX_ANSWER:
-        left = max(0.0, deadline - time.monotonic())
-        if not select.select([process.stdout], [], [], min(left, POLL))[0]:
-            if left == 0.0 or is_interrupted():
-                raise subprocess.TimeoutExpired(process.args, left)
-            continue
-        piece = process.stdout.read(4096)
-        if not piece:
-            wait(process, deadline)
-            return answer
-        answer += piece
-    raise NoAnswerError(f"the tool prints more than {MAX_ANSWER} bytes")
 
 
 def _environ() -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Asks `hccl-kit diagnose`, if the kit is there, about the logs of a job that failed: for people, and for a restart."""
+"""Asks `hccl-kit diagnose` about the logs of a job that failed: for people, and for a restart."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 from hccl_kit.agent.job import Exited, Job
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.kit_program import kit_command
+from hccl_kit.base.own_program import own_program
 from hccl_kit.base.terminal import printable
+from hccl_kit.runtime.worker_env import DIAGNOSE
 
-DIAGNOSE = "HCCL_KIT_DIAGNOSE"
 SECONDS = 60
 """That a diagnosis may take, unless DIAGNOSE says otherwise; 0: there is none."""
 SHOWN = 12
@@ -69,7 +69,7 @@ def check_verdict(max_restarts: int, environ: Mapping[str, str]) -> None:
 
 
 def diagnose(folder: Path, over: Job) -> None:
-    """Print the first lines of the diagnosis; nothing without the kit, without an answer, or if that is late.
+    """Print the first lines of the diagnosis; nothing without an answer, or if that is late.
 
     `folder` is the log folder of the run, `over` the job.
     """
@@ -79,7 +79,7 @@ def diagnose(folder: Path, over: Job) -> None:
 
 
 def verdict(folder: Path, failed: Job) -> Verdict:
-    """What is at fault for certain; nothing without the kit, or if its answer is late.
+    """What is at fault for certain; nothing if there is no answer in time.
 
     The diagnosis is certain of the first fault; or nothing contradicts it, and the starter saw that rank fail first
     too.
@@ -93,7 +93,7 @@ def verdict(folder: Path, failed: Job) -> Verdict:
             return Verdict()
         text = f"rank {int(fault['rank'])}: {fault['kind']}" if fault else str(answer["reason"])
         return Verdict(answer["blame"], int(fault["rank"]) if fault else -1, printable(text[:MAX_TEXT]))
-    except (ValueError, LookupError, TypeError):  # no answer, or that of another release
+    except (ValueError, LookupError, TypeError):  # no answer
         return Verdict()
 
 
@@ -104,7 +104,7 @@ def _answer(run: Path, attempt: int, *options: str) -> bytes:
         return b""
     with suppress(OSError, subprocess.TimeoutExpired):
         return subprocess.run(
-            [*kit_command(), "diagnose", str(folder), *options],
+            own_program("hccl_kit", "diagnose", str(folder), *options),
             check=False,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

@@ -7,13 +7,12 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
-from selectors import EVENT_READ, DefaultSelector
 from subprocess import PIPE, Popen, TimeoutExpired
 from threading import Event
-from typing import IO, NamedTuple, cast
+from typing import NamedTuple
 
-from hccl_kit.base.child import killed_on_error, wait
-from hccl_kit.base.interruptible import POLL, interruptible, is_interrupted
+from hccl_kit.base.child import TooMuchError, killed_on_error, output_of
+from hccl_kit.base.interruptible import interruptible, is_interrupted
 from hccl_kit.base.progress import track
 from hccl_kit.remote.ssh import over_ssh, refusal
 
@@ -25,8 +24,6 @@ MAX_OUTPUT = 4 << 20
 """Bytes of one reply; the report on 64 cards with every possible finding is some hundred KB."""
 MAX_OUTPUTS, LEAST_OUTPUT = 1 << 30, 256 << 10
 """Bytes of all replies together, and the bytes that each host may print in any case."""
-MAX_STDERR = 4096
-"""Bytes of standard error that are kept: its end."""
 
 
 class Question(NamedTuple):
@@ -102,10 +99,6 @@ def _ask(
             pool.shutdown(cancel_futures=True)
 
 
-class TooMuchError(Exception):
-    """A host prints more than is read."""
-
-
 def _run(command: Sequence[str], stdin: Path, timeout: float, stop: Event, most: int) -> Reply:
     started = time.time()
     if is_interrupted():
@@ -117,7 +110,7 @@ def _run(command: Sequence[str], stdin: Path, timeout: float, stop: Event, most:
         return Reply("", started, time.time(), f"{command[0]} cannot be started: {error.strerror}")
     try:
         with killed_on_error(process):
-            text, stderr = _output(process, time.monotonic() + timeout, stop, most)
+            text, stderr = output_of(process, time.monotonic() + timeout, most, stop.is_set)
     except TimeoutExpired:
         return Reply("", started, time.time(), f"no answer in {timeout:g} s")
     except TooMuchError:
@@ -126,33 +119,6 @@ def _run(command: Sequence[str], stdin: Path, timeout: float, stop: Event, most:
     if text.strip():
         return Reply(text, started, time.time(), stderr=line)
     return Reply("", started, time.time(), line or f"it printed nothing, exit code {process.returncode}")
-
-
-def _output(process: Popen[bytes], deadline: float, stop: Event, most: int) -> tuple[str, str]:
-    """Standard output until the process ends, and the end of standard error, MAX_STDERR bytes.
-
-    Raises TimeoutExpired at `deadline` (monotonic), if `stop` is set, or after a signal, TooMuchError if the output has
-    more than `most` bytes.
-    """
-    output, errors = bytearray(), bytearray()
-    with DefaultSelector() as selector:
-        for stream, kept in ((process.stdout, output), (process.stderr, errors)):
-            assert stream is not None
-            selector.register(stream, EVENT_READ, kept)
-        while selector.get_map():
-            left = deadline - time.monotonic()
-            if left <= 0 or stop.is_set() or is_interrupted():
-                raise TimeoutExpired(process.args, left)
-            for key, _ in selector.select(min(left, POLL)):
-                piece = cast("IO[bytes]", key.fileobj).read(1 << 16)
-                key.data.extend(piece)
-                if not piece:
-                    selector.unregister(key.fileobj)
-            del errors[:-MAX_STDERR]
-            if len(output) > most:
-                raise TooMuchError
-    wait(process, deadline)
-    return output.decode("utf-8", "replace"), errors.decode("utf-8", "replace")
 
 
 def _error_line(text: str) -> str:

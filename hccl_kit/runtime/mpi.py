@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.extra import install_extra
-from hccl_kit.base.network import LOOPBACK, is_loopback
+from hccl_kit.base.network import LOOPBACK, free_port, is_loopback
 from hccl_kit.runtime.consistency import assert_identical
 from hccl_kit.runtime.pieces import pieces
 from hccl_kit.runtime.worker_env import WorkerEnv
@@ -46,7 +46,7 @@ def rendezvous(env: WorkerEnv, digest: str) -> WorkerEnv:
             mpi_size=world.Get_size(),
         )
     host = socket.gethostname()
-    port = _free_port() if env.rank == 0 else None
+    port = free_port() if env.rank == 0 else None
     rows: list[tuple[str, str, int | None]] = world.allgather((host, digest, port))
     assert_identical([row[1] for row in rows], [row[0] for row in rows])
     mates = [rank for rank, row in enumerate(rows) if row[0] == host]
@@ -97,11 +97,3 @@ def _start_mpi() -> Any:
             reason=error,
         ) from error
     return MPI
-
-
-def _free_port() -> int:
-    """A free port of this host, found by binding."""
-    with socket.socket() as probe:
-        probe.bind(("", 0))
-        port: int = probe.getsockname()[1]
-        return port

@@ -9,7 +9,9 @@ import math
 import os
 import resource
 import time
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from functools import reduce
 from typing import NamedTuple
 
 STEPS, SECONDS = 5, 2.0
@@ -68,6 +70,18 @@ class Point(NamedTuple):
         return [round(self.time, 3), *self.span.row(), written(self.span.mean_loss), self.memory]
 
 
+def total(spans: Iterable[Span]) -> Span:
+    """The sum of all."""
+    return reduce(Span.and_then, spans, Span())
+
+
+def thinned(curve: Sequence[Point], most: int) -> tuple[Point, ...]:
+    """The curve with at most `most` points, each the sum of as many consecutive ones."""
+    size = -(-len(curve) // most) or 1
+    groups = [curve[at : at + size] for at in range(0, len(curve), size)]
+    return tuple(Point(group[-1].time, total(point.span for point in group), group[-1].memory) for group in groups)
+
+
 class Pulse:
     """Fed by one thread; `row` and `points` may be read by another, since they are replaced as a whole."""
 
@@ -119,13 +133,10 @@ class Pulse:
         self._closed, self._open = (*self._closed[-RECENT + 2 :], self._open), Span()
         if len(self._pending) < self.folds:
             return
-        self.points = (*self.points, Point(time.time(), _together(self._pending), memory()))
+        self.points = (*self.points, Point(time.time(), total(self._pending), memory()))
         self._pending = []
         if len(self.points) == POINTS:
-            self.points = tuple(
-                Point(later.time, earlier.span.and_then(later.span), later.memory)
-                for earlier, later in zip(self.points[::2], self.points[1::2], strict=True)
-            )
+            self.points = thinned(self.points, POINTS // 2)
             self.folds *= 2
 
     def row(self) -> dict[str, object]:
@@ -157,10 +168,3 @@ def memory() -> int:
         finally:
             os.close(file)
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-
-
-def _together(spans: list[Span]) -> Span:
-    first, *rest = spans
-    for span in rest:
-        first = first.and_then(span)
-    return first

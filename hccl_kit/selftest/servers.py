@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.extra import install_extra
-from hccl_kit.base.host_name import is_host
 from hccl_kit.base.own_program import own_program
-from hccl_kit.launch.passed_on import is_passed_on
 from hccl_kit.launch.plan import LaunchPlan, Node
-from hccl_kit.remote import ssh as remote_ssh
 from hccl_kit.remote.probe import Probe
 from hccl_kit.selftest.agent import Order
 from hccl_kit.selftest.protocol import ADDRESS
@@ -77,21 +73,3 @@ def local_command() -> tuple[str, ...]:
 def agent_probe() -> Probe:
     """The agent as a program that goes over the connection."""
     return Probe(AGENT, PACKAGES)
-
-
-def over_ssh(start: Sequence[str], node: Node, agent: Sequence[str]) -> tuple[str, ...]:
-    """The command that runs `agent` on a node. Raises KitError if the table has no address of it."""
-    if not is_host(node.address):
-        raise KitError(
-            "selftest.no-address",
-            "server {server!r} has no address for ssh: {address!r}",
-            fix='add "host_ip", an address of that host, to it in the table',
-            server=node.id,
-            address=node.address,
-        )
-    return remote_ssh.over_ssh(start, node.address, agent)
-
-
-def passed_on() -> dict[str, str]:
-    """The variables of this environment that the ranks of other servers get too, as launch scripts pass them."""
-    return {name: value for name, value in os.environ.items() if is_passed_on(name)}

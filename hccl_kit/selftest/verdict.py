@@ -25,12 +25,10 @@ from hccl_kit.selftest.faults import (
     bad_port,
     bad_uplink,
     failed_collective,
-    lost_ranks,
-    slow_card,
     slow_collective,
-    stalling,
     uneven_halves,
 )
+from hccl_kit.selftest.losses import lost_ranks, slow_card, stalling
 from hccl_kit.selftest.measured import Collective, Measured
 from hccl_kit.selftest.names import Names
 from hccl_kit.selftest.quality import SLOW, judged_links, judged_ranks

@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import Any
 
 from hccl_kit.base.schemas import loads, mismatch
-from hccl_kit.runtime.pulse import Point, Span, written
+from hccl_kit.runtime.pulse import thinned, written
 from hccl_kit.runtime.straggler import Lag
 from hccl_kit.watch import records
 from hccl_kit.watch.view import SHOWN, WatchedJob, WatchedRank, problems
@@ -74,25 +74,12 @@ def _rank(rank: WatchedRank) -> dict[str, Any]:
         "silent_s": _rounded(rank.silent_s),
         "loss": written(rank.loss),
         "windows": [window.row() for window in rank.windows],
-        "curve": [point.row() for point in thinned(rank.curve)],
+        "curve": [point.row() for point in thinned(rank.curve, POINTS)],
     }
 
 
 def _rounded(seconds: float | None) -> float | None:
     return None if seconds is None else round(seconds, 3)
-
-
-def thinned(curve: tuple[Point, ...]) -> tuple[Point, ...]:
-    """The curve with at most POINTS points, each the sum of as many consecutive ones."""
-    group = -(-len(curve) // POINTS) or 1
-    points = []
-    for at in range(0, len(curve), group):
-        total = Span()
-        for point in curve[at : at + group]:
-            total = total.and_then(point.span)
-        last = curve[min(at + group, len(curve)) - 1]
-        points.append(Point(last.time, total, last.memory))
-    return tuple(points)
 
 
 def job_in(line: str) -> WatchedJob:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hccl_kit.base.message import Message
-from hccl_kit.runtime.pulse import POINTS, RECENT, Point, Span
+from hccl_kit.runtime.pulse import POINTS, RECENT, Point, Span, thinned
 from hccl_kit.runtime.straggler import Lag
 from hccl_kit.watch import records
 from hccl_kit.watch.run_folder import LOG_END, read_part
@@ -46,7 +46,7 @@ def read(folder: Path, now: float) -> WatchedJob:
         loss=spans[-1].mean_loss if spans else None,
         windows=tuple(spans[-RECENT:]),
         last_line=records.last_line(log),
-        curve=_curve(spans),
+        curve=thinned([Point(0.0, span, 0) for span in spans], POINTS),  # they have no times
     )
     size = records.whole(summary.get("world_size"), 1 << 24) or 1
     only = Message("watch.only-rank-0", "{ranks} ranks; only rank 0 writes into this folder", ranks=size)
@@ -92,18 +92,6 @@ def _spans(rows: list[Mapping[str, Any]]) -> list[Span]:
             spans.append(Span(step, step - last, whole, data, compute, communication, loss or 0.0, number))
         last = step
     return spans
-
-
-def _curve(spans: list[Span]) -> tuple[Point, ...]:
-    """The spans, at most POINTS of them; they have no times."""
-    group = -(-len(spans) // POINTS) or 1
-    points = []
-    for at in range(0, len(spans), group):
-        total = Span()
-        for span in spans[at : at + group]:
-            total = total.and_then(span)
-        points.append(Point(0.0, total, 0))
-    return tuple(points)
 
 
 def _summary(path: Path) -> Mapping[str, Any]:

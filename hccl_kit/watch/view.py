@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 from hccl_kit.base.message import Message
 from hccl_kit.base.wording import counted, listed, plural
-from hccl_kit.runtime.pulse import SECONDS, STEPS, Point, Span
+from hccl_kit.runtime.pulse import SECONDS, STEPS, Point, Span, total
 from hccl_kit.runtime.straggler import SLOWER, WINDOWS, Lag, Window, slowest, straggler
 
 SILENT = 10.0
@@ -46,10 +46,8 @@ class WatchedRank(NamedTuple):
     @property
     def recent(self) -> Span | None:
         """The last windows together; None if no step was timed."""
-        total = Span()
-        for window in self.windows:
-            total = total.and_then(window)
-        return total if total.steps else None
+        recent = total(self.windows)
+        return recent if recent.steps else None
 
     @property
     def own_s(self) -> float:
@@ -227,7 +225,7 @@ def _straggler(ranks: Mapping[int, WatchedRank]) -> Straggler | None:
     lag = straggler(rounds)
     if lag is None:
         return None
-    others = sum(_window_of(enough[number]).own > SLOWER * lag.others_s for number in enough) - 1
+    others = sum(_window(total(enough[number])).own > SLOWER * lag.others_s for number in enough) - 1
     first = enough[lag.rank][0]
     since, at = _since(ranks, lag) or (first.step - first.steps + 1, None)
     return Straggler(lag, since, at, others)
@@ -235,13 +233,6 @@ def _straggler(ranks: Mapping[int, WatchedRank]) -> Straggler | None:
 
 def _full(windows: Sequence[Span]) -> list[Span]:
     return [window for window in windows if window.steps >= STEPS and window.seconds >= SECONDS]
-
-
-def _window_of(windows: Sequence[Span]) -> Window:
-    total = Span()
-    for window in windows:
-        total = total.and_then(window)
-    return _window(total)
 
 
 def _since(ranks: Mapping[int, WatchedRank], lag: Lag) -> tuple[int, float | None] | None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.launch.jobs import clean_environ, fake_kit, finish
+from tests.launch.jobs import clean_environ, finish
 from tests.places import ROOT
 from tests.waiting import wait_until
 
@@ -182,16 +182,6 @@ def test_by_verdict_only_an_error_of_the_program_is_not_tried_again(tmp_path: Pa
     assert done.stdout.count("ranks 0 to 3 on devices") == starts, done.stderr
     assert done.stderr.count("not restarted: rank 2: ValueError: a reason\n") == (starts == 1)
     assert done.returncode == {"raise": 1, "sys.e": 3, "os.ki": 137}[error[:5]]
-
-
-def test_a_verdict_that_is_late_or_strange_stops_no_restart(tmp_path: Path) -> None:
-    program = FAILS.format(error="raise ValueError('a reason')")
-    for number, (text, seconds) in enumerate([("exec sleep 600", "1"), ("echo '[]'", "60"), ("echo '{}'", "60")]):
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        environ = {**fake_kit(folder, text), "HCCL_KIT_DIAGNOSE": seconds}
-        done = run(folder, *CARDS, *VERDICT, *python(program), environ=environ)
-        assert (done.returncode, done.stdout.count("ranks 0 to 3")) == (1, 2), done.stderr
 
 
 def test_a_verdict_needs_a_restart_and_a_diagnosis_and_no_cluster_that_starts_pods(tmp_path: Path) -> None:

@@ -122,18 +122,3 @@ def all_ready(job: Job) -> bool:
     """Every rank has printed "ready"."""
     logs = {path.resolve() for path in job.folder.glob("hccl_logs/*/rank_*.log")}  # `latest` is a link
     return len(logs) == len(job.plan.workers) and all("ready\n" in log.read_text() for log in logs)
-
-
-def fake_kit(folder: Path, text: str) -> dict[str, str]:
-    """The environment with a fake `hccl-kit` on PATH, the shell script `text`; its arguments are in folder/asked."""
-    place = folder / "bin"
-    place.mkdir()
-    (place / "hccl-kit").write_text(f'#!/bin/sh\necho "$@" >>{folder}/asked\n{text}\n')
-    (place / "hccl-kit").chmod(0o755)
-    environ = clean_environ({DIAGNOSE: "60"})
-    return {**environ, "PATH": f"{place}:{environ['PATH']}"}
-
-
-def asked(folder: Path) -> str:
-    path = folder / "asked"
-    return path.read_text() if path.exists() else ""

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hccl_kit.base.kit_program import START
-from hccl_kit.base.own_program import own_program
+from hccl_kit.base.own_program import START, own_program
 from tests.places import ROOT
 
 MARK = "ran_here"

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from hccl_kit.base.child import MAX_STDERR
 from hccl_kit.remote import asking
-from hccl_kit.remote.asking import AT_ONCE, LEAST_OUTPUT, MAX_STDERR, Question, Reply
+from hccl_kit.remote.asking import AT_ONCE, LEAST_OUTPUT, Question, Reply
 from tests.interrupts import assert_unseen_interrupt_ends
 from tests.waiting import PATIENCE, wait_until
 

@@ -48,23 +48,6 @@ def test_an_invalid_command_is_refused(message: dict[str, object] | None) -> Non
     assert Order.parse(message) is None
 
 
-def test_an_address_that_is_an_option_is_refused() -> None:
-    (node,) = plan(tables("10.0.0.1"), ["x"]).nodes
-    agent = ("env", "A=b c", "agent")
-    assert servers.over_ssh(["ssh"], node, agent) == ("ssh", "--", "10.0.0.1", "env 'A=b c' agent")
-    bad = type(node)(node.id, "-oProxyCommand=x", node.workers, node.devices)
-    with pytest.raises(KitError, match="no address for ssh"):
-        servers.over_ssh(["ssh"], bad, agent)
-
-
-def test_variables_of_this_host_are_not_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("HCCL_IF_IP", "HCCL_KIT_SSH", "OMP_NUM_THREADS", "SECRET"):
-        monkeypatch.setenv(name, "1")
-    passed = servers.passed_on()
-    assert passed["OMP_NUM_THREADS"] == "1"
-    assert passed.keys().isdisjoint({"HCCL_IF_IP", "HCCL_KIT_SSH", "SECRET"})
-
-
 def test_without_a_framework_an_error_names_the_options(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(servers, "find_spec", lambda name: name == "mpi4py" or None)
     assert servers.backend_here() == "mpi"

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from hccl_kit.base.schemas import load
-from hccl_kit.runtime.pulse import Span
-from hccl_kit.watch.json_form import POINTS, as_json, job_in, thinned
+from hccl_kit.runtime.pulse import Span, thinned
+from hccl_kit.watch.json_form import POINTS, as_json, job_in
 from hccl_kit.watch.look import Folder
 from hccl_kit.watch.view import WatchedJob, WatchedRank
 from hccl_kit.watch.view import job as job_of
@@ -37,7 +37,7 @@ def test_a_job_matches_the_schema_and_round_trips(tmp_path: Path) -> None:
 def test_curves_are_thinned_but_cover_the_whole_run(tmp_path: Path) -> None:
     (point,) = {point for point in Folder(run(tmp_path, 1)).look().ranks[0].curve if point.span.step == 40}
     for size in (0, 1, POINTS, POINTS + 1, 128):
-        found = thinned((point,) * size)
+        found = thinned((point,) * size, POINTS)
         assert len(found) <= POINTS
         assert sum(one.span.steps for one in found) == 10 * size
 

@@ -10,6 +10,8 @@ from hccl_kit.check.rule import in_order
 from hccl_kit.check.rules import (
     addresses,
     backup,
+    families,
+    group_counts,
     groups,
     identity,
     keys,
@@ -32,6 +34,8 @@ from hccl_kit.check.rules.reading import TableRule
 RULES: tuple[TableRule, ...] = in_order(
     addresses.RULES,
     backup.RULES,
+    families.RULES,
+    group_counts.RULES,
     groups.RULES,
     identity.RULES,
     keys.RULES,

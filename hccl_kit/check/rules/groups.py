@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from hccl_kit.base.message import Message
 from hccl_kit.check.rule import DUPLICATE, Rule
 from hccl_kit.check.rules.addresses import write_address
-from hccl_kit.check.rules.counts import miscounted
 from hccl_kit.check.rules.duplicates import first_defined, repeated
 from hccl_kit.table.bounds import LAB, MAX_NAME, NIC_LOCATION, bytes_of
 from hccl_kit.table.document import shown
@@ -16,85 +15,6 @@ from hccl_kit.table.ip import parse_address, split_addresses
 from hccl_kit.table.model import RankTable
 from hccl_kit.table.pointer import Pointer
 from hccl_kit.table.products import Product
-
-
-def wrong_count(table: RankTable, _product: Product) -> Iterator[Finding]:
-    """A declared count does not match its list.
-
-    What:           `group_count`, `instance_count`, `device_count` (lab: `device_num`) or `server_num` differs from
-                    what the lists hold: groups, instances, their devices, the servers that these are on.
-    Why it matters: HCCL compares each of them and rejects zero.
-    Example:        "instance_count": "0" over a list of one pod.
-    Fix:            add what is missing, or write the number that the finding names. `--fix` writes it only if the lists
-                    hold more than is counted: a list that holds less may have been cut.
-    HCCL:           no code, the log only; a wrong server_num may end in EI0014, DeviceNum of server Id X (R23).
-    """
-    if table.groups and table.declared_groups != len(table.groups):
-        declared, count = table.declared_groups or 0, len(table.groups)
-        message = Message(
-            "HK220.groups",
-            '"group_count" is "{declared}", but group_list holds {count}',
-            declared=declared,
-            count=count,
-        )
-        yield miscounted(message, ("group_count",), declared, count)
-    is_lab = LAB in table.extra
-    for g, group in enumerate(table.groups):
-        at: Pointer = ("group_list", g)
-        sizes = [len(instance.devices) for instance in group.instances]
-        if sizes and group.declared_instances != len(sizes):
-            declared, count = group.declared_instances, len(sizes)
-            message = Message(
-                "HK220.instances",
-                '"instance_count" is "{declared}", but instance_list holds {count}',
-                declared=declared,
-                count=count,
-            )
-            yield miscounted(message, (*at, "instance_count"), declared, count)
-        # If HK221 or HK230 reports, it is unclear how many devices are meant.
-        can_tell = sizes and min(sizes) > 0 and not (is_lab and max(sizes) > 1)
-        if can_tell and group.declared_devices != sum(sizes):
-            key = "device_num" if is_lab else "device_count"
-            declared, count = group.declared_devices, sum(sizes)
-            message = Message(
-                "HK220.devices",
-                '"{key}" is "{declared}", but the instances hold {count} devices',
-                key=key,
-                declared=declared,
-                count=count,
-            )
-            yield miscounted(message, (*at, key), declared, count)
-    yield from _wrong_servers(table)
-
-
-def _wrong_servers(table: RankTable) -> Iterator[Finding]:
-    """The findings on `server_num`. A count is not compared if servers have different numbers of devices.
-
-    HK401 and HK404 report those, and the cause may be a wrong server id.
-    """
-    are_equal = len({len(server.devices) for server in table.servers}) == 1
-    counted: set[str] = set()
-    for g, group in enumerate(table.groups if LAB in table.extra else ()):
-        servers = {instance.server for instance in group.instances}
-        declared, at = group.declared_servers or 0, ("group_list", g, "server_num")
-        twice = sorted(servers & counted)
-        if servers and declared != len(servers) and (are_equal or not declared):
-            message = Message(
-                "HK220.servers",
-                '"server_num" is "{declared}", but the instances name {count} servers',
-                declared=declared,
-                count=len(servers),
-            )
-            yield miscounted(message, at, declared, len(servers))
-        elif twice:
-            message = Message(
-                "HK220.counted-twice",
-                '"server_num" counts server {server}, and so does that of an earlier group',
-                server=shown(twice[0]),
-            )
-            hint = Message("HK220.fix", "HCCL adds the numbers up: list all ranks of a server in one group")
-            yield Finding(message, hint, pointer=at)
-        counted |= servers
 
 
 def empty_part(table: RankTable, _product: Product) -> Iterator[Finding]:
@@ -285,7 +205,6 @@ def _placed_pods(table: RankTable) -> Iterator[tuple[Pointer, str]]:
 
 
 RULES = (
-    Rule("HK220", "count-mismatch", wrong_count, kinds=("template2",)),
     Rule("HK221", "empty-group", empty_part, kinds=("template2",)),
     Rule("HK222", "duplicate-name", name_taken, hccl_error="EI0014", kinds=("template2",), variables=DUPLICATE),
     Rule("HK223", "name-length", name_length, kinds=("template2",), variables=("rank_id",)),

@@ -17,7 +17,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from hccl_kit.launch.emitters import kubernetes, pod_table, restarts
+from hccl_kit.launch.emitters import kubernetes, pod_program, pod_table, restarts
+from hccl_kit.launch.emitters.hardware import hardware_of
 from hccl_kit.launch.emitters.kubernetes import PodJob
 from hccl_kit.launch.emitters.manifest import Value
 from hccl_kit.launch.files import LaunchFile, TableFile
@@ -59,7 +60,7 @@ def emit(
     `of_pods` are the options of `kubernetes.pod_job`. Of the rank table, only the numbers of servers and cards are
     used. Raises KitError if an option is not accepted.
     """
-    job = kubernetes.pod_job(plan, hardware=kubernetes.hardware_of(product), **of_pods)
+    job = kubernetes.pod_job(plan, hardware=hardware_of(product), **of_pods)
     framework = plan.framework or "mindspore"
     documents = [
         _job(
@@ -69,7 +70,7 @@ def emit(
             restarts.number(max_restarts, most=MAX_RESTARTS),
             host_network=host_network,
         ),
-        kubernetes.program(job, FRAMEWORKS[framework].source),
+        pod_program.program(job, FRAMEWORKS[framework].source),
     ]
     about = pod_table.about_selected(table, "the job does not read the table.")
     return kubernetes.files(plan, job, documents, about, launcher="ascendjob", kind="acjob")

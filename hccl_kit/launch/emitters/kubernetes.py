@@ -10,32 +10,16 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
 
-from hccl_kit import __version__
-from hccl_kit.agent.assignment import Default
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.frameworks import PYTORCH
 from hccl_kit.base.network import port_of_digest
 from hccl_kit.base.wording import counted
-from hccl_kit.launch import recorders
 from hccl_kit.launch.emitters import pod_options
-from hccl_kit.launch.emitters.manifest import Value, config_map, to_yaml, verb
+from hccl_kit.launch.emitters.hardware import Hardware
+from hccl_kit.launch.emitters.manifest import Value, to_yaml, verb
 from hccl_kit.launch.emitters.pod_options import Volume, mounted
 from hccl_kit.launch.files import LaunchFile
 from hccl_kit.launch.plan import LaunchPlan
-from hccl_kit.pod.settings import Contract, Settings
-from hccl_kit.remote.program import archive
-from hccl_kit.runtime.worker_env import (
-    LOG_DIR,
-    MISLEADING,
-    NAMES,
-    PLOGS,
-    RESTART,
-    RUN_ID,
-    TABLE_TIMEOUT,
-    THREADS,
-)
 from hccl_kit.table.document import shown
 
 CONTAINER = "ascend"
@@ -55,24 +39,6 @@ _LABEL = re.compile(r"[a-z]([a-z0-9-]*[a-z0-9])?", re.ASCII)
 """RFC 1035, which services require; RFC 1123 would allow a digit at the start."""
 _MAX_LABEL = 63
 _IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/:@-]{0,511}", re.ASCII)
-
-
-class Hardware(NamedTuple):
-    """The resource of the cards; in MindCluster also the value of RING_LABEL and the node label `accelerator-type`."""
-
-    resource: str
-    ring: str | None = None
-    accelerator: str | None = None
-
-
-HARDWARE: Mapping[str, Hardware] = {
-    "910": Hardware("huawei.com/Ascend910", "ascend-910", "module"),
-    "a2": Hardware("huawei.com/Ascend910", "ascend-910b", "module-910b-8"),
-    "a2-box16": Hardware("huawei.com/Ascend910", "ascend-910b", "module-910b-16"),
-    "a3": Hardware("huawei.com/Ascend910", "ascend-910b", "module-a3-16"),
-    "300i-duo": Hardware("huawei.com/Ascend310P", "ascend-310P", None),
-}
-"""By product. Source: MindCluster 7.3, scheduling user guide, parameters of the YAML files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,26 +81,6 @@ class PodJob:
     def port(self) -> int:
         """A port for rank 0, which follows from the name, so that jobs that share a host differ."""
         return port_of_digest(hashlib.sha256(f"{self.namespace}/{self.name}".encode()).hexdigest())
-
-
-def hardware_of(product: str | None) -> Hardware:
-    """The cards of a product in MindCluster. Raises KitError if it is None, or not known there."""
-    accepted = ", ".join(HARDWARE)
-    if product is None:
-        raise KitError(
-            "launch.kubernetes.product-missing",
-            "the product is missing: it decides which cards the pods ask for, and on which nodes they run",
-            fix="--product NAME; accepted: {accepted}",
-            accepted=accepted,
-        )
-    if product not in HARDWARE:
-        raise KitError(
-            "launch.kubernetes.product-no-known",
-            "product {product!r} has no known resource in Kubernetes; accepted: {accepted}",
-            product=product,
-            accepted=accepted,
-        )
-    return HARDWARE[product]
 
 
 def pod_job(
@@ -304,38 +250,6 @@ def program_name(job: PodJob) -> str:
 def program_volume(job: PodJob) -> Volume:
     """The ConfigMap with the program of a pod, as a volume."""
     return mounted({"name": "hccl-kit", "configMap": {"name": program_name(job)}}, PROGRAM_FOLDER)
-
-
-def program(job: PodJob, source: str, **settings: Any) -> Value:
-    """The ConfigMap with the settings of `hccl_kit.pod`, and with the program unless the image has it.
-
-    `source` says where a pod finds its ranks, with further `settings`.
-    """
-    kept = "MS_" if source == "mindspore" else None  # MindSpore reads MS_*, which the operator sets
-    contract = Contract(
-        names=NAMES,
-        run_id=(RUN_ID, *NAMES["run"]),
-        unset=[*(name for name in MISLEADING if not (kept and name.startswith(kept))), RUN_ID, RESTART],
-        log_dir=LOG_DIR,
-        threads=THREADS,
-        timeout=TABLE_TIMEOUT,
-        defaults=[Default(PLOGS, "plog/", in_logs=True), *recorders.defaults()],
-    )
-    made = Settings(
-        contract,
-        job=job.name,
-        source=source,
-        pods=job.pods,
-        cards=job.cards,
-        limits_cards=job.framework == PYTORCH,
-        logs=pod_options.LOG_FOLDER if job.log_volume else "",
-        kit_version=__version__ if job.image_has_kit else "",
-        **settings,
-    )
-    files: dict[str, str | bytes] = {"job.json": made.to_json()}
-    if not job.image_has_kit:
-        files["agent.pyz"] = archive(("agent", "pod"), main="pod")
-    return config_map(program_name(job), job.namespace, files)
 
 
 def files(

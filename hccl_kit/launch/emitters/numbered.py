@@ -16,8 +16,9 @@ from typing import Any, NamedTuple
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.frameworks import FRAMEWORKS, PYTORCH
-from hccl_kit.launch.emitters import kubernetes, kueue, pod_table, restarts
-from hccl_kit.launch.emitters.kubernetes import CONTAINER, Hardware, PodJob
+from hccl_kit.launch.emitters import kubernetes, kueue, pod_program, pod_table, restarts
+from hccl_kit.launch.emitters.hardware import Hardware
+from hccl_kit.launch.emitters.kubernetes import CONTAINER, PodJob
 from hccl_kit.launch.emitters.manifest import Value
 from hccl_kit.launch.files import LaunchFile, TableFile
 from hccl_kit.launch.plan import LaunchPlan, assert_ascending
@@ -155,7 +156,7 @@ def _number(request: Request) -> RankSource:
     """Ranks by the number of the pod."""
     kind, job = request.kind, request.job
     of_kind = {"controller": kind.title, "pod_index": kind.pod_index, "address": kind.address}
-    program = kubernetes.program(
+    program = pod_program.program(
         job,
         "number",
         port=request.port,

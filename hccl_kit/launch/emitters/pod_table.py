@@ -8,7 +8,7 @@ import json
 from typing import Any
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.launch.emitters import kubernetes, manifest
+from hccl_kit.launch.emitters import kubernetes, manifest, pod_program
 from hccl_kit.launch.emitters.kubernetes import PodJob
 from hccl_kit.launch.emitters.manifest import Value
 from hccl_kit.launch.files import TableFile
@@ -23,8 +23,8 @@ PACKED_KEY = f"{KEY}.gz"
 
 
 def program(job: PodJob, port: int, *, key: str = KEY, **settings: Any) -> Value:
-    """The ConfigMap with the program of pods that find their ranks in the table `key`; see `kubernetes.program`."""
-    return kubernetes.program(job, "table", table=f"{FOLDER}/{key}", port=port, server=SERVER, **settings)
+    """The ConfigMap with the program of pods that find their ranks in the table `key`; see `pod_program`."""
+    return pod_program.program(job, "table", table=f"{FOLDER}/{key}", port=port, server=SERVER, **settings)
 
 
 def env() -> Value:

@@ -17,6 +17,7 @@ from typing import Any
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.launch.emitters import kubernetes, manifest, pod_table, restarts
+from hccl_kit.launch.emitters.hardware import hardware_of
 from hccl_kit.launch.emitters.kubernetes import PodJob
 from hccl_kit.launch.emitters.manifest import Value
 from hccl_kit.launch.files import LaunchFile, TableFile
@@ -44,7 +45,7 @@ def emit(
     only its numbers of servers and cards are used, and the cluster writes one. Raises KitError if an option is not
     accepted, or if pods could not find their host in the table.
     """
-    job = kubernetes.pod_job(plan, hardware=kubernetes.hardware_of(product), **of_pods)
+    job = kubernetes.pod_job(plan, hardware=hardware_of(product), **of_pods)
     most = restarts.number(max_restarts, most=restarts.MOST)
     if most and not fixed_table:
         raise KitError(

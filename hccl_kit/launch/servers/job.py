@@ -19,12 +19,13 @@ from hccl_kit.base.errors import KitError
 from hccl_kit.base.terminal import printable
 from hccl_kit.launch.assign import Extra, Limits, assign, elsewhere
 from hccl_kit.launch.diagnose_logs import verdict
-from hccl_kit.launch.plan import LaunchPlan, Node
+from hccl_kit.launch.plan import LaunchPlan
 from hccl_kit.launch.servers.connection import Connection
 from hccl_kit.launch.servers.fetching import fetch_logs
 from hccl_kit.launch.servers.placement import Placement
 from hccl_kit.launch.servers.ranks import Servers
 from hccl_kit.launch.servers.server import Server
+from hccl_kit.launch.way import Way
 from hccl_kit.remote.program import archive, command, python_of
 from hccl_kit.table.model import RankTable
 
@@ -34,16 +35,6 @@ DESCRIPTORS, OWN_DESCRIPTORS = 4, 64
 """Open files for each server, one of them while it is started, and others."""
 FENCE = 14.0
 """Seconds after which a lost server has no ranks: its agent notices within 8 s, and takes at most 5 s to end them."""
-
-
-class Way(NamedTuple):
-    """How servers are reached: `reach` makes the words that run a command on a server.
-
-    `pythons` are from `remote.program.pythons`.
-    """
-
-    reach: Callable[[Node, Sequence[str]], Sequence[str]]
-    pythons: Mapping[str, str] = {}
 
 
 class ServersJob(NamedTuple):

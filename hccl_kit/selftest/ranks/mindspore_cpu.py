@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,7 @@ import numpy as np
 from mindspore import Tensor, ops
 from mindspore.communication import create_group
 
+from hccl_kit.base.network import free_port
 from hccl_kit.runtime import cpu
 from hccl_kit.runtime.worker_env import WorkerEnv
 from hccl_kit.selftest.bandwidth import Operator
@@ -65,7 +65,7 @@ class MindSporeCpu:
         self._made: set[str] = set()
         everybody = list(range(env.size))
         if env.rank == 0:
-            channel.put("port", str(_free_port(env.master_addr or "")), everybody)
+            channel.put("port", str(free_port(env.master_addr or "")), everybody)
         port = int(channel.get("port", _PORT_PATIENCE))
         self._store = cpu.rendezvous(replace(env, master_port=port)) if env.size > 1 else None
 
@@ -88,10 +88,3 @@ class MindSporeCpu:
     def copy(self) -> Work:
         """A copy by numpy."""
         return work.copy_on_cpu()
-
-
-def _free_port(address: str) -> int:
-    with socket.socket() as probe:
-        probe.bind((address, 0))
-        port: int = probe.getsockname()[1]
-        return port

@@ -12,8 +12,8 @@ from hccl_kit.launch import emitters
 from hccl_kit.launch.emitters import LAUNCHERS, kubernetes, slurm_options
 
 SHARED = {
-    *("kubernetes", "kueue", "manifest", "numbered", "pod_options", "pod_table", "restarts", "servers"),
-    *("slurm_options", "vllm_service"),
+    *("hardware", "kubernetes", "kueue", "manifest", "numbered", "pod_options", "pod_program", "pod_table"),
+    *("restarts", "servers", "slurm_options", "vllm_service"),
 }
 """Modules that several emitters use."""
 
