@@ -27,7 +27,7 @@ SITUATIONS = {
     ("check", "empty.json"): "文件为空",
     ("check", "bad.json", "--diff"): "没有可自动修复的内容：无法确定 HK201 的正确值",
     ("check", "nothing/"): "无法读取 nothing/：没有该文件或目录",
-    (*GEN, "--device_num", "[0,2"): "错误：--device_num：最后一个 ID 之后应为 ')' 或 ']'，实际为 结尾",
+    (*GEN, "--device_num", "[0,2"): "错误：--device_num：最后一个 ID 之后应为 ')' 或 ']'，实际：结尾",
     (
         "gen",
         "--simulate",
@@ -42,7 +42,7 @@ SITUATIONS = {
     ("merge", "good.json", "good.json"): "good.json 重复",
     ("launch", "good.json", "--to", "jobset", "--", "true"): "错误：未指定容器镜像",
     ("launch", "bad.json", "--to", "bash", "--", "true"): "解决方法：hccl-check bad.json",
-    ("run", "good.json", "--devices", "[0,2)", "--", "true"): "rank table 和 --devices 二者应给出一个",
+    ("run", "good.json", "--devices", "[0,2)", "--", "true"): "必须给出 rank table 或 --devices，且只能给出其中一个",
     ("convert", "good.json", "--to", "1.0"): "错误：该表已经是 1.0 版本",
     ("preflight", "good.json", "--select", "HK607"): "HK607 错误：HCCL_INTRA_PCIE_ENABLE=1 且",
     ("preflight", "good.json", "--select", "HK607,HK612"): "本机（",
