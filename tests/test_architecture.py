@@ -179,6 +179,7 @@ FLOORS = {
         "work": 0,
         "blame": 1,
         "location": 1,
+        "names": 1,
         "together": 1,
         "runs": 1,
         "job": 1,
