@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from hccl_kit.base.terminal import in_columns
 from hccl_kit.base.wording import joined
 from hccl_kit.check.rule import FAMILIES, Rule
 from hccl_kit.table.products import ANY_PRODUCT, PRODUCT_NAMES
@@ -45,14 +46,8 @@ def kinds_of(rule: Rule[...]) -> str:
 
 def as_lines(rules: Iterable[Rule[...]]) -> str:
     """One line a rule: id, name, severity by product, HCCL's error, title."""
-    return in_columns([(rule.id, rule.name, severities(rule), rule.hccl_error or "-", rule.title) for rule in rules])
-
-
-def in_columns(rows: Sequence[Sequence[str]]) -> str:
-    """Format rows as an aligned text table."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
-    return "\n".join(lines)
+    rows = [(rule.id, rule.name, severities(rule), rule.hccl_error or "-", rule.title) for rule in rules]
+    return "\n".join(in_columns(rows, left=range(5)))
 
 
 def as_markdown(rules: Iterable[Rule[...]]) -> str:
