@@ -24,7 +24,7 @@ from hccl_kit.base.hostlist import expand
 from hccl_kit.base.terminal import printable
 from hccl_kit.check.engine import check_text
 from hccl_kit.cli import exit_code_of
-from hccl_kit.cli.options import path_with, whole
+from hccl_kit.cli.options import add_force, path_with, whole
 from hccl_kit.cli.output_files import OutputFile, check_file, check_folder, write_files
 from hccl_kit.cli.tables import read_table, valid_text
 from hccl_kit.discovery import inventory
@@ -102,7 +102,7 @@ def make_parser() -> Parser:
         help="draw the better order into FILE, which ends in .svg",
     )
     group.add_argument("--color", choices=KINDS, help="groups that have one colour in the drawing (default: tensor)")
-    group.add_argument("--force", action="store_true", help="overwrite a file with other content")
+    add_force(group)
     return parser
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
+from hccl_kit.base.terminal import in_columns
 from hccl_kit.base.wording import counted
 from hccl_kit.place.blocks import Cluster
 from hccl_kit.place.grid import Grid
@@ -64,12 +65,4 @@ def _table(
         groups = f"{size // kind.count} of {kind.count}"
         rows.append([kind.kind, groups, volume(kind.total(size)), *map(volume, reversed(levels))])
     rows.append(["all", "", volume(sum(kind.total(size) for kind in kinds)), *map(volume, reversed(totals))])
-    return list(_aligned(rows))
-
-
-def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Rows as lines: the first column left-aligned, the others right-aligned."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for first, *others in rows:
-        cells = [cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True)]
-        yield "  ".join([first.ljust(widths[0]), *cells]).rstrip()
+    return in_columns(rows)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hccl_kit.base.colors import with_labels
-from hccl_kit.base.terminal import printable
+from hccl_kit.base.terminal import in_columns, printable
 from hccl_kit.base.wording import counted, listed
 from hccl_kit.selftest.evidence import Weighed
 from hccl_kit.selftest.measured import Link, Measured
@@ -124,12 +124,7 @@ def _verdict(measured: Measured, weighed: Weighed) -> list[str]:
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], number: int) -> list[str]:
     """Columns under their heads: the first to the left, figures to the right, the last is a bar or a reason."""
-    widths = [max(len(row[place]) for row in (heads, *rows)) for place in range(len(heads) - 1)]
-    lines = []
-    for row in (heads, *rows):
-        first, *figures = (cell.ljust(width) if not place else cell.rjust(width)
-                           for place, (cell, width) in enumerate(zip(row, widths, strict=False)))  # fmt: skip
-        lines.append("  ".join([first, *figures, row[-1]]).rstrip())
+    lines = in_columns([heads, *rows], left=(0, len(heads) - 1))
     if number > len(rows):
         lines.append(f"the slowest {len(rows)} of {number}")
     return lines

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from hccl_kit.base.message import Message
-from hccl_kit.base.terminal import text_width
+from hccl_kit.base.terminal import in_columns
 from hccl_kit.base.wording import counted
 from hccl_kit.runtime.straggler import seconds
 from hccl_kit.watch.torch_status import ENABLE
@@ -38,7 +38,7 @@ MAX_SAID = 100
 def as_text(job: WatchedJob) -> str:
     """The job in some lines: its state, what is wrong, a row for each rank that is shown, logs and notes."""
     shown = chosen(job.ranks)
-    table = _aligned([HEADINGS, *(cells(rank) for rank in shown)])
+    table = in_columns([HEADINGS, *(cells(rank) for rank in shown)], left=[HEADINGS.index(name) for name in LEFT])
     lines = [headline(job), *(f"problem: {problem}" for problem in problems(job)), "", *table, *rest(job, shown), ""]
     lines += [*slowest(job), *said(shown, job), *(f"note: {note}" for note in notes(job))]
     text = [line for n, line in enumerate(lines) if line or (n and lines[n - 1])]
@@ -149,19 +149,6 @@ def as_line(job: WatchedJob) -> str:
         f", slowest rank {lag.rank} in {lag.part}: {seconds(lag.own_s)}, others {seconds(lag.others_s)}" if lag else ""
     )
     return headline(job) + slow
-
-
-def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(text_width(cell) for cell in column) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(
-            cell + pad if heading in LEFT else pad + cell
-            for cell, heading, pad in zip(
-                row, HEADINGS, (" " * (w - text_width(c)) for w, c in zip(widths, row, strict=True)), strict=True
-            )
-        ).rstrip()
-        for row in rows
-    ]
 
 
 def _figure(value: float) -> str:
