@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Container, Sequence
 from typing import TextIO
 from unicodedata import category, east_asian_width
 
@@ -60,6 +61,19 @@ def text_width(text: str) -> int:
     if text.isascii():
         return len(text)
     return sum(0 if category(char) in ("Mn", "Me") else 1 + (east_asian_width(char) in "WF") for char in text)
+
+
+def aligned(rows: Sequence[Sequence[str]], left: Container[int]) -> list[str]:
+    """Rows of texts as lines: the columns with these numbers begin on the left, the others end on the right."""
+    widths = [max(map(text_width, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for row in rows:
+        pads = [" " * (width - text_width(cell)) for cell, width in zip(row, widths, strict=True)]
+        cells = (
+            cell + pad if place in left else pad + cell for place, (cell, pad) in enumerate(zip(row, pads, strict=True))
+        )
+        lines.append("  ".join(cells).rstrip())
+    return lines
 
 
 def escaped(field: str) -> str:

@@ -136,7 +136,7 @@ def bad_link(bad: JudgedLink, links: Sequence[JudgedLink], names: Names, slow: f
             "the link between {first} and {second} does not work{reason}{cause}",
             first=first,
             second=second,
-            reason=f": {link.problem}" if link.problem else "",
+            reason=_reason(link.problem),
             cause=cause,
         )
         return Fault("broken-link", pair, message, hint, (pair,))
@@ -196,7 +196,11 @@ _UPLINK = Message(
 
 
 def _group(servers: Sequence[str]) -> str:
-    return f"({listed(servers, 4)})"
+    return Message("selftest.group", "({servers})", servers=listed(servers, 4))
+
+
+def _reason(problem: str) -> str:
+    return Message("selftest.reason", ": {problem}", problem=problem) if problem else ""
 
 
 def _pairs(links: Sequence[JudgedLink]) -> tuple[Pair, ...]:
@@ -275,7 +279,7 @@ def lost_ranks(lost: Sequence[LostRank], names: Names) -> Iterator[Fault]:
                 "{subject} {end}{reason}",
                 subject=names.ranks(ranks),
                 end=end,
-                reason=f": {detail}" if detail else "",
+                reason=_reason(detail),
             )
             yield Fault("lost", ranks, message, hint)
 

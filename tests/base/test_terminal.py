@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hccl_kit.base.terminal import escaped, marked, printable, shown
+from hccl_kit.base.terminal import aligned, escaped, marked, printable, shown
 
 
 @given(st.text())
@@ -51,3 +51,8 @@ def test_a_field_has_no_invisible_characters(text: str) -> None:
 
 def test_a_field_keeps_all_visible_characters() -> None:
     assert escaped("服 a\u202eb\n") == "服 a\\u202eb\\n"
+
+
+def test_columns_are_aligned_by_their_width() -> None:
+    rows = [["rank", "状态", "step"], ["10", "running", "5"]]
+    assert aligned(rows, left=(1,)) == ["rank  状态     step", "  10  running     5"]
