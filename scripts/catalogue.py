@@ -39,8 +39,9 @@ from hccl_kit.preflight.rules.variable_values import BY_PRODUCT, VALUES, WORDS
 SOURCES = (
     *(
         f"{room}/**/*.py"
-        for room in ("base", "check", "cli", "discovery", "launch", "preflight", "remote", "snapshot", "table")
+        for room in ("base", "check", "cli", "discovery", "launch", "place", "pod", "preflight", "remote", "runtime")
     ),
+    *(f"{room}/**/*.py" for room in ("selftest", "show", "snapshot", "table", "watch")),
     *("diagnosis/*.py", "diagnosis/errors/*.py", "diagnosis/report/*.py", "diagnosis/verdict/**/*.py"),
 )
 """The modules whose messages are translated."""

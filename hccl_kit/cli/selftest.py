@@ -29,7 +29,7 @@ from hccl_kit.base.bounded_file import read_text
 from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK, KitError
 from hccl_kit.base.frameworks import PYTORCH
 from hccl_kit.base.terminal import wants_color
-from hccl_kit.cli import complain, exit_code_of
+from hccl_kit.cli import complain, exit_code_of, say
 from hccl_kit.cli.options import add_force, add_format, add_reach, number, path_with
 from hccl_kit.cli.output_files import OutputFile, check_new_file, write_files
 from hccl_kit.cli.tables import read_table
@@ -234,5 +234,5 @@ def _report(request: SelftestRequest, measured: Measured, baseline: Measured | N
         drawing = as_svg(measured, weighed.faults, table=request.table, slow=request.slow)
         lines = write_files([OutputFile(request.svg, drawing)], force=request.force)
         if request.format == "text":
-            print(*lines, sep="\n")
+            say(*lines)
     return EXIT_FINDINGS if weighed.faults else EXIT_OK

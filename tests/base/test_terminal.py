@@ -57,3 +57,8 @@ def test_a_field_has_no_invisible_characters(text: str) -> None:
 
 def test_a_field_keeps_all_visible_characters() -> None:
     assert escaped("服 a\u202eb\n") == "服 a\\u202eb\\n"
+
+
+def test_columns_are_aligned_by_their_width() -> None:
+    rows = [["rank", "状态", "step"], ["10", "running", "5"]]
+    assert in_columns(rows, left=(1,)) == ["rank  状态     step", "  10  running     5"]
