@@ -34,11 +34,11 @@ from hccl_kit.diagnosis.variable_pages import PAGES
 from hccl_kit.preflight.rules.variable_values import BY_PRODUCT, VALUES, WORDS
 
 SOURCES = (
+    *(f"{room}/**/*.py" for room in ("base", "check", "cli", "discovery", "launch", "ocr", "place", "pod")),
     *(
         f"{room}/**/*.py"
-        for room in ("base", "check", "cli", "discovery", "launch", "place", "pod", "preflight", "remote", "runtime")
+        for room in ("preflight", "remote", "runtime", "selftest", "show", "snapshot", "table", "watch")
     ),
-    *(f"{room}/**/*.py" for room in ("selftest", "show", "snapshot", "table", "watch")),
     *("diagnosis/*.py", "diagnosis/errors/*.py", "diagnosis/report/*.py"),
 )
 """The modules whose messages are translated."""
