@@ -31,15 +31,18 @@ from hccl_kit.cli.parsers import parser_of
 from hccl_kit.diagnosis.catalogue import CATALOGUE as RULES
 from hccl_kit.diagnosis.errors.row import ROLES, TEXTS
 from hccl_kit.diagnosis.errors.table import ROWS
+from hccl_kit.diagnosis.logs.faults import CONSEQUENCES
 from hccl_kit.diagnosis.variable_pages import PAGES
+from hccl_kit.diagnosis.verdict.phrases import OTHER, PHRASES
 from hccl_kit.preflight.rules.variable_values import BY_PRODUCT, VALUES, WORDS
 
 SOURCES = (
     *(
         f"{room}/**/*.py"
-        for room in ("base", "check", "cli", "discovery", "launch", "preflight", "remote", "snapshot", "table")
+        for room in ("base", "check", "cli", "discovery", "launch", "place", "pod", "preflight", "remote", "runtime")
     ),
-    *("diagnosis/*.py", "diagnosis/errors/*.py", "diagnosis/report/*.py"),
+    *(f"{room}/**/*.py" for room in ("selftest", "show", "snapshot", "table", "watch")),
+    *("diagnosis/*.py", "diagnosis/errors/*.py", "diagnosis/report/*.py", "diagnosis/verdict/**/*.py"),
 )
 """The modules whose messages are translated."""
 SYSTEM_ERRORS = (
@@ -50,7 +53,7 @@ SYSTEM_ERRORS = (
 TABLES = (HELP, TEXTS, TITLES, SECTIONS, WORDS)
 """The ids that the texts of a table share."""
 _PACKAGE = Path(hccl_kit.__file__).parent
-_MAKERS = ("Message", "KitError", "ParseError")
+_MAKERS = ("Message", "KitError", "ParseError", "cannot_tell", "verdict")
 _EPOCH = datetime(2026, 1, 1, tzinfo=timezone.utc)
 """The date in both files, which are the same for the same messages."""
 
@@ -84,6 +87,7 @@ def _texts() -> Iterator[str]:
         yield from (row.what, *row.says, *row.causes, row.tells_apart, row.fix, row.stage)
     for page in PAGES.values():
         yield from page
+    yield from (*PHRASES.values(), OTHER, *(consequence.kind for consequence in CONSEQUENCES))
 
 
 def _messages_of(name: str, call: ast.Call) -> Iterator[tuple[str, str]]:
@@ -94,8 +98,8 @@ def _messages_of(name: str, call: ast.Call) -> Iterator[tuple[str, str]]:
         id_, template = map(str, literals)
         yield id_, template
         for keyword in call.keywords:
-            if keyword.arg == "fix" and isinstance(keyword.value, ast.Constant):
-                yield f"{id_}.fix", str(keyword.value.value)
+            if keyword.arg in ("fix", "why") and name != "Message" and isinstance(keyword.value, ast.Constant):
+                yield f"{id_}.{keyword.arg}", str(keyword.value.value)
 
 
 def current(before: Catalog) -> Catalog:

@@ -24,7 +24,12 @@ def with_labels(text: str) -> str:
 def with_headings(text: str) -> str:
     """The text with its first line in red, and with the heading of every other line, up to the colon, in bold."""
     first, *others = text.split("\n")
-    return "\n".join([removed(first), *(re.sub("^[a-z ]{2,14}:", f"{_BOLD}\\g<0>{_PLAIN}", line) for line in others)])
+    return "\n".join(
+        [
+            removed(first),
+            *(re.sub("^(?:[a-z ]{2,14}:|[一-鿿]{2,8}：)", f"{_BOLD}\\g<0>{_PLAIN}", line) for line in others),
+        ]
+    )
 
 
 def with_changes(diff: str) -> str:

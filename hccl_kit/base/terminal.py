@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Container, Sequence
 from typing import TextIO
 from unicodedata import category, east_asian_width
 
@@ -60,6 +61,19 @@ def text_width(text: str) -> int:
     if text.isascii():
         return len(text)
     return sum(0 if category(char) in ("Mn", "Me") else 1 + (east_asian_width(char) in "WF") for char in text)
+
+
+def in_columns(rows: Sequence[Sequence[str]], left: Container[int] = (0,)) -> list[str]:
+    """Rows as lines of aligned columns; those that `left` names are left-aligned, the others right-aligned."""
+    widths = [max(map(text_width, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for row in rows:
+        cells = []
+        for place, (cell, width) in enumerate(zip(row, widths, strict=True)):
+            pad = " " * (width - text_width(cell))
+            cells.append(cell + pad if place in left else pad + cell)
+        lines.append("  ".join(cells).rstrip())
+    return lines
 
 
 def escaped(field: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from errno import errorcode
 from functools import reduce
 from itertools import groupby
@@ -43,20 +43,30 @@ def listed(items: Iterable[object], limit: int = MAX_LISTED) -> str:
     return Message("base.listed", "{items} and {more} more", items=items, more=more) if more > 0 else items
 
 
-def row(texts: Sequence[str]) -> str:
+def row(texts: Iterable[str]) -> str:
     """All of them: "a, b, c"; nothing is ""."""
-    if not texts:
-        return ""
-    return reduce(lambda left, right: Message("base.row", "{left}, {right}", left=left, right=right), texts)
+    return _chained(texts, lambda left, right: Message("base.row", "{left}, {right}", left=left, right=right))
 
 
 def clauses(texts: Iterable[str]) -> str:
     """Parts of a sentence: "ok, 1 warning, version 1.0"."""
-    return reduce(lambda left, right: Message("base.clauses", "{left}, {right}", left=left, right=right), texts)
+    return _chained(texts, lambda left, right: Message("base.clauses", "{left}, {right}", left=left, right=right))
+
+
+def sentences(texts: Iterable[str]) -> str:
+    """Sentences in a row, without empty ones: "it ended by itself; nothing contradicts it"."""
+    return _chained(
+        filter(None, texts), lambda left, right: Message("base.sentences", "{left}; {right}", left=left, right=right)
+    )
 
 
 def _texts(items: Iterable[object]) -> list[str]:
     return [item if isinstance(item, str) else str(item) for item in items]
+
+
+def _chained(texts: Iterable[str], join: Callable[[str, str], str]) -> str:
+    texts = [*texts]
+    return reduce(join, texts) if texts else ""
 
 
 def shortened(lines: Sequence[str], limit: int) -> list[str]:
@@ -84,9 +94,10 @@ def system_reason(error: OSError) -> str:
     return Message(f"base.{name}", "{words}", words=error.strerror)
 
 
-def killed_by(number: int) -> str:
+def killed_by(number: int) -> Message:
     """How a process ended: `killed_by(9)` is "killed by SIGKILL"; signals without a name have their number."""
     try:
-        return f"killed by {Signals(number).name}"
+        name = Signals(number).name
     except ValueError:
-        return f"killed by signal {number}"
+        name = f"signal {number}"
+    return Message("base.killed", "killed by {signal}", signal=name)

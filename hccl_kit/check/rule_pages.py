@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from hccl_kit.base.message import Message
-from hccl_kit.base.terminal import text_width
+from hccl_kit.base.terminal import in_columns
 from hccl_kit.base.translation import translated
 from hccl_kit.base.wording import joined, row
 from hccl_kit.check.rule import FAMILIES, SECTIONS, SEVERITIES, TITLES, Family, Rule
@@ -92,21 +92,11 @@ def kinds_of(rule: Rule[...]) -> str:
 
 def as_lines(rules: Iterable[Rule[...]]) -> str:
     """One line a rule, in the language of the user: id, name, severity by product, HCCL's error, title."""
-    return in_columns(
-        [
-            (rule.id, rule.name, translated(severities(rule)), rule.hccl_error or "-", translated(rule.title, TITLES))
-            for rule in rules
-        ]
-    )
-
-
-def in_columns(rows: Sequence[Sequence[str]]) -> str:
-    """Format rows as an aligned text table."""
-    widths = [max(map(text_width, column)) for column in zip(*rows, strict=True)]
-    return "\n".join(
-        "  ".join(cell + " " * (width - text_width(cell)) for cell, width in zip(cells, widths, strict=True)).rstrip()
-        for cells in rows
-    )
+    rows = [
+        (rule.id, rule.name, translated(severities(rule)), rule.hccl_error or "-", translated(rule.title, TITLES))
+        for rule in rules
+    ]
+    return "\n".join(in_columns(rows, left=range(5)))
 
 
 def page_address(rule: Rule[...]) -> str:

@@ -25,6 +25,7 @@ from hccl_kit.base.terminal import printable
 from hccl_kit.base.translation import translated
 from hccl_kit.base.wording import counted, listed
 from hccl_kit.cli import complain, exit_code_of
+from hccl_kit.cli.options import add_format
 from hccl_kit.snapshot.comparison import Comparison, compare_servers, compare_snapshots
 from hccl_kit.snapshot.compatibility import doubts
 from hccl_kit.snapshot.document import Snapshot, read_snapshot
@@ -49,9 +50,7 @@ def make_parser() -> Parser:
     parser = Parser(prog="hccl-kit compare", doc=__doc__)
     parser.add_argument("first", metavar="A", help="a snapshot; alone, one of several servers")
     parser.add_argument("second", metavar="B", nargs="?", help="another snapshot")
-    parser.add_argument(
-        "--format", choices=["text", "json"], default="text", help="format of the differences (default: text)"
-    )
+    add_format(parser, "the differences")
     return parser
 
 

@@ -25,6 +25,7 @@ from hccl_kit.base.arguments import Parser
 from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK, KitError
 from hccl_kit.base.wording import listed
 from hccl_kit.cli import exit_code_of
+from hccl_kit.cli.options import add_format
 from hccl_kit.cli.tables import read_table
 from hccl_kit.preflight.container import Needs, as_docker, as_json, as_pod, lacking, needs
 from hccl_kit.preflight.probes.this_server import find_server
@@ -62,9 +63,7 @@ def make_parser() -> Parser:
         "--server", metavar="ID", help=f"which server of the table this is (default: {SERVER}, else detected)"
     )
     parser.add_argument("--complete", action="store_true", help="also print what the container already has")
-    parser.add_argument(
-        "--format", choices=["text", "json"], default="text", help="format of the output (default: text)"
-    )
+    add_format(parser, "the output")
     return parser
 
 

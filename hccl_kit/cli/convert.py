@@ -19,6 +19,7 @@ from hccl_kit.base.errors import EXIT_OK
 from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import printable, shown
 from hccl_kit.cli import complain, exit_code_of, say
+from hccl_kit.cli.options import add_force
 from hccl_kit.cli.output_files import OutputFile, check_file, check_folder, write_files
 from hccl_kit.cli.tables import read_table, steps_of_table, valid_text
 from hccl_kit.table.operations.convert import TARGETS, convert
@@ -47,7 +48,7 @@ def make_parser() -> Parser:
     parser.add_argument(
         "-o", "--output", metavar="FILE", type=_path, help='where to write (default: "-", standard output)'
     )
-    parser.add_argument("--force", action="store_true", help="overwrite a file with other content")
+    add_force(parser)
     return parser
 
 

@@ -38,7 +38,7 @@ from hccl_kit.base.progress import show_progress
 from hccl_kit.base.terminal import clean, printable, wants_color
 from hccl_kit.check.engine import check_text
 from hccl_kit.cli import complain, exit_code_of
-from hccl_kit.cli.options import add_ssh_option, add_timeout, path_with
+from hccl_kit.cli.options import add_force, add_format, add_ssh_option, add_timeout, path_with
 from hccl_kit.cli.output_files import OutputFile, check_file, check_new_file, write_files
 from hccl_kit.cli.report import parts_of
 from hccl_kit.diagnosis.answer_text import as_page
@@ -83,7 +83,7 @@ def make_parser() -> Parser:
     """The options of the program."""
     parser = Parser(prog="hccl-kit diagnose", doc=__doc__)
     parser.add_argument("logs", metavar="LOG", nargs="+", help="logs of the job, and optionally its rank table (TABLE)")
-    parser.add_argument("--format", choices=["text", "json"], default="text", help="format (default: text)")
+    add_format(parser)
     parser.add_argument(
         "--html",
         metavar="FILE",
@@ -96,7 +96,7 @@ def make_parser() -> Parser:
         type=path_with(".tar.gz", "--collect"),
         help="also write the logs, dmesg and `hccl-kit report`, all masked, to FILE, which ends in .tar.gz",
     )
-    parser.add_argument("--force", action="store_true", help="overwrite a file with other content")
+    add_force(parser)
     parser.add_argument(
         "--mask",
         action="store_true",

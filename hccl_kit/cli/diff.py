@@ -25,6 +25,7 @@ from hccl_kit.base.colors import added, removed
 from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK
 from hccl_kit.base.terminal import printable, wants_color
 from hccl_kit.cli import exit_code_of
+from hccl_kit.cli.options import add_format
 from hccl_kit.cli.tables import read_any_table
 from hccl_kit.table.operations.diff import Change, diff
 
@@ -54,9 +55,7 @@ def make_parser() -> Parser:
     parser = Parser(prog="hccl-kit diff", doc=__doc__)
     parser.add_argument("first", metavar="A", help='a rank table, or "-" for standard input')
     parser.add_argument("second", metavar="B", help='the other rank table, or "-"')
-    parser.add_argument(
-        "--format", choices=["text", "json"], default="text", help="format of the changes (default: text)"
-    )
+    add_format(parser, "the changes")
     return parser
 
 

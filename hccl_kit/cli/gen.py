@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
-from hccl_kit.base import hostlist
 from hccl_kit.base.arguments import Parser, a_path, split_command
-from hccl_kit.base.errors import EXIT_OK, KitError
+from hccl_kit.base.errors import EXIT_OK
 from hccl_kit.base.frameworks import FRAMEWORKS
-from hccl_kit.base.host_name import check_host
 from hccl_kit.base.message import Message
-from hccl_kit.base.wording import listed
 from hccl_kit.check.device_choice import check_devices
 from hccl_kit.cli import complain, exit_code_of, say
 from hccl_kit.cli.command import (
@@ -26,28 +22,19 @@ from hccl_kit.cli.command import (
     note_on_secret,
     steps_of_script,
 )
-from hccl_kit.cli.options import add_framework, add_job, named_option
+from hccl_kit.cli.options import add_force, add_framework, add_job, add_output_folder
 from hccl_kit.cli.output_files import OutputFile, check_folder, show_files, write_files
-from hccl_kit.cli.tables import valid_text
+from hccl_kit.cli.search import check_search, devices_of, hosts_of, make_table
 from hccl_kit.discovery import mpi_servers
-from hccl_kit.discovery.job_servers import EVERY, JobServers, ServerSearch, find_servers
+from hccl_kit.discovery.job_servers import JobServers, ServerSearch, find_servers
 from hccl_kit.discovery.mpi_group import MpiGroup
 from hccl_kit.discovery.product_here import choose_product
-from hccl_kit.discovery.visible import Devices, physical_ids
 from hccl_kit.launch.emitters import bash
-from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.hccl_variables import script_variables
 from hccl_kit.launch.plan import plan
 from hccl_kit.runtime.worker_env import VISIBLE_DEVICES
-from hccl_kit.table.device_range import DeviceRange
-from hccl_kit.table.hosts import Host
-from hccl_kit.table.model import RankTable
-from hccl_kit.table.operations.generate import choose_version, file_name, generate_cluster
-from hccl_kit.table.products import Product, find_product
+from hccl_kit.table.products import find_product
 
-_SHOWN = 16
-_SIMULATED = "HK322"
-"""The rule about addresses that no network has."""
 _EPILOG = f"""\
 Everything after -- is the command that each rank runs. Without it, in a folder with tools/train.py:
   {" ".join(IN_CHECKOUT)}
@@ -157,15 +144,8 @@ def make_parser() -> Parser:
         "--simulate", action="store_true", help="no hardware needed: use addresses that exist in no network"
     )
     output = parser.add_argument_group("what is written")
-    output.add_argument(
-        "-o",
-        "--output",
-        metavar="DIR",
-        type=a_path,
-        default=".",
-        help="where to write; a missing folder is created (default: the current folder)",
-    )
-    output.add_argument("--force", action="store_true", help="overwrite files with other content")
+    add_output_folder(output)
+    add_force(output, "files")
     output.add_argument("--dry-run", action="store_true", help="print what would be written, write nothing")
     add_job(parser.add_argument_group("several jobs on a host"))
     return parser
@@ -174,7 +154,7 @@ def make_parser() -> Parser:
 def _request(words: Sequence[str], command: tuple[str, ...] | None, report: Callable[[str], None]) -> GenRequest:
     """The request; `report` gets warnings. Raises KitError if its options contradict each other."""
     given = vars(make_parser().parse(words))
-    devices = _devices(given["device_num"], given.pop("visible_devices"))
+    devices = devices_of(given["device_num"], given.pop("visible_devices"))
     hosts = given.pop("hosts")
     visible = os.environ.get(VISIBLE_DEVICES)
     if visible and devices.logical is None and hosts is None:
@@ -187,83 +167,14 @@ def _request(words: Sequence[str], command: tuple[str, ...] | None, report: Call
                 visible=visible,
             )
         )
-    hosts = None if hosts is None else _hosts(hosts, simulate=given["simulate"])
+    hosts = None if hosts is None else hosts_of(hosts, simulate=given["simulate"])
     is_mpi = given.pop("mpi")
     of_search = {name: given.pop(name) for name in ServerSearch._fields if name in given}
     elsewhere = hosts or of_search["simulate"] or of_search["inventory"] or of_search["hccn_conf"]
     choice = choose_product(given.pop("product"), cards_are_here=not elsewhere)
     search = ServerSearch(devices=devices, choice=choice, hosts=hosts, **of_search)
-    _check_search(search, is_mpi=is_mpi)
+    check_search(search, is_mpi=is_mpi)
     return GenRequest(search=search, command=command, **given)
-
-
-def _devices(text: str, visible: str | None) -> Devices:
-    with named_option("--device_num"):
-        wanted = DeviceRange.parse(text)
-    if visible is None:
-        return Devices(wanted)
-    with named_option("--visible_devices"):
-        return Devices(DeviceRange(tuple(physical_ids(wanted.ids, visible).values())), wanted)
-
-
-def _hosts(text: str, *, simulate: bool) -> tuple[str, ...] | Literal["all"]:
-    """The servers that --hosts lists. Raises KitError for a duplicate or a misspelled address."""
-    if text == EVERY and not simulate:
-        return EVERY
-    with named_option("--hosts"):
-        names = hostlist.expand(text)
-        for name in names:
-            check_host(name)
-        duplicates = [name for name, count in Counter(names).items() if count > 1]
-        if duplicates:
-            raise KitError(
-                "cli.duplicate-hosts",
-                "{hosts} listed twice; each server may appear once",
-                hosts=listed(duplicates, _SHOWN),
-            )
-    return names
-
-
-def _check_search(search: ServerSearch, *, is_mpi: bool) -> None:
-    product = search.product
-    versions = " and ".join(filter(None, product.table_versions))
-    if search.version not in (None, *product.table_versions):
-        raise KitError(
-            "cli.table-version",
-            "HCCL of {product} reads rank tables of version {versions}, not {version} (--table-version)",
-            product=product.title,
-            versions=versions,
-            version=search.version,
-        )
-    if not product.reads_servers and (search.inventory is None or is_mpi):
-        raise KitError(
-            "cli.needs-levels",
-            "HCCL of {product} reads rank tables of version {versions}, which contain the local id of every card"
-            " and its addresses in every network; no tool of the driver prints them",
-            fix="give them as local_id and level_list of every card: --hosts all --inventory FILE\n"
-            "the rootinfo file of a server has them under these names",
-            product=product.title,
-            versions=versions,
-        )
-    if search.server is not None:
-        with named_option("--server_ip"):
-            check_host(search.server)
-        if search.hosts is not None:
-            raise KitError("cli.hosts-and-server", "--hosts and --server_ip are mutually exclusive")
-    if search.hosts is not None and search.inventory is None and not search.simulate:
-        raise KitError(
-            "cli.hosts-without-cards",
-            "--hosts names servers, but not where the addresses of their cards come from",
-            fix="--inventory FILE    a YAML file of servers and their cards\n"
-            "--simulate          addresses that exist in no network\n"
-            "or let mpirun start a process on every server, which queries its own cards: --mpi",
-        )
-    if is_mpi and search.simulate:
-        raise KitError(
-            "cli.mpi-and-simulate",
-            "--mpi and --simulate are mutually exclusive",
-            fix="hccl-gen --hosts LIST --simulate",
-        )
 
 
 def _generate(request: GenRequest) -> int:
@@ -307,25 +218,6 @@ def _servers(request: GenRequest, report: Callable[[str], None]) -> JobServers:
     return find_servers(search, check, report)
 
 
-def make_table(search: ServerSearch, servers: JobServers) -> tuple[RankTable, TableFile]:
-    """The table of the servers that were found. Raises KitError with its first error."""
-    product = search.product
-    version = choose_version(servers.hosts, product, search.version)
-    table = generate_cluster(servers.hosts, version=version)
-    name = file_name(table)
-    in_notes = {_SIMULATED} if search.simulate else ()  # they name the addresses
-    text = valid_text(table, name, _with_prefix(product, servers.hosts), strict_topology=True, silent=in_notes)
-    if version == "1.0" and product.has_super_pods and search.version is None:
-        complain(
-            Message(
-                "cli.gen.no-super-pod",
-                "note: super pod and SDID are unknown (npu-smi or an inventory provides them), so version 1.0 is"
-                " written and servers connect over RoCE",
-            )
-        )
-    return table, TableFile(name, text)
-
-
 def _write(request: GenRequest, servers: JobServers) -> int:
     table, file = make_table(request.search, servers)
     variables = script_variables(table, request.job, request.jobs)
@@ -347,12 +239,6 @@ def _write(request: GenRequest, servers: JobServers) -> int:
     steps = steps_of_script(launch_plan, place, start)
     say(*servers.notes, *written, *note_on_secret(files[-1].path), *steps)
     return EXIT_OK
-
-
-def _with_prefix(product: Product, hosts: Sequence[Host]) -> Product:
-    """The product with the prefix length of its RoCE networks, if all cards of several servers have the same."""
-    prefixes = {card.prefix for host in hosts for card in host.cards.values()}
-    return product._replace(prefix=prefixes.pop()) if len(hosts) > 1 and len(prefixes) == 1 else product
 
 
 if __name__ == "__main__":

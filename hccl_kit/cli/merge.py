@@ -27,7 +27,7 @@ from hccl_kit.base.message import Message
 from hccl_kit.base.progress import track
 from hccl_kit.base.wording import clauses, counted, listed
 from hccl_kit.cli import complain, exit_code_of, say
-from hccl_kit.cli.options import add_product
+from hccl_kit.cli.options import add_force, add_product
 from hccl_kit.cli.output_files import OutputFile, check_file, check_folder, write_files
 from hccl_kit.cli.tables import read_table, steps_of_table, valid_text
 from hccl_kit.table.model import RankTable
@@ -69,7 +69,7 @@ def make_parser() -> Parser:
         " (default: natural)",
     )
     add_product(parser, "the hardware that the merged table is for")
-    parser.add_argument("--force", action="store_true", help="overwrite a file with other content")
+    add_force(parser)
     return parser
 
 

@@ -21,10 +21,12 @@ from typing import NamedTuple
 from hccl_kit.base.arguments import Parser, a_path
 from hccl_kit.base.errors import EXIT_OK, KitError
 from hccl_kit.base.hostlist import expand
+from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import printable
+from hccl_kit.base.translation import translated
 from hccl_kit.check.engine import check_text
-from hccl_kit.cli import exit_code_of
-from hccl_kit.cli.options import path_with, whole
+from hccl_kit.cli import exit_code_of, say
+from hccl_kit.cli.options import add_force, path_with, whole
 from hccl_kit.cli.output_files import OutputFile, check_file, check_folder, write_files
 from hccl_kit.cli.tables import read_table, valid_text
 from hccl_kit.discovery import inventory
@@ -102,7 +104,7 @@ def make_parser() -> Parser:
         help="draw the better order into FILE, which ends in .svg",
     )
     group.add_argument("--color", choices=KINDS, help="groups that have one colour in the drawing (default: tensor)")
-    group.add_argument("--force", action="store_true", help="overwrite a file with other content")
+    add_force(group)
     return parser
 
 
@@ -144,9 +146,11 @@ def _place(request: PlaceRequest) -> int:
         if path:
             check_file(path)
     if request.to:
-        _reject(request, (*_SIZES, *_DRAWING), f"does not belong to --to {request.to}")
+        not_with = Message("cli.place.not-with", "does not belong to --to {to}", to=request.to)
+        _reject(request, (*_SIZES, *_DRAWING), not_with)
         return _for_scheduler(request, request.to)
-    _reject(request, ("inventory", "nodes"), f"needs --to; accepted: --to {', '.join(WRITERS)}")
+    only_with = Message("cli.place.only-with", "needs --to; accepted: --to {writers}", writers=", ".join(WRITERS))
+    _reject(request, ("inventory", "nodes"), only_with)
     if request.color and not request.svg:
         raise KitError("cli.place.color-needs-svg", "--color needs --svg FILE")
     if request.table is None:
@@ -165,7 +169,7 @@ def _reject(request: PlaceRequest, fields: Sequence[str], why: str) -> None:
 def _for_scheduler(request: PlaceRequest, to: str) -> int:
     written = WRITERS[to](_domains(request))
     if request.output:
-        print(*write_files([OutputFile(request.output, written)], force=request.force), sep="\n")
+        say(*write_files([OutputFile(request.output, written)], force=request.force))
     else:
         print(written, end="")
     return EXIT_OK
@@ -202,8 +206,9 @@ def _placed(request: PlaceRequest, file: str) -> int:
             files.append(OutputFile(request.svg, drawing))
     # Written before anything is printed: a closed pipe (| head -1) must not keep the files from being written.
     written = write_files(files, force=request.force)
-    lines = map(printable, [*text.head(file, grid, model), "", *text.report(cluster, kinds, best)])
-    print(*lines, *written, sep="\n")
+    texts = [*text.head(file, grid, model), "", *text.report(cluster, kinds, best)]
+    lines = map(printable, map(translated, texts))
+    print(*lines, *map(translated, written), sep="\n")
     return EXIT_OK
 
 

@@ -31,7 +31,7 @@ from hccl_kit.check.report.text import as_text as table_as_text
 from hccl_kit.check.rule import Rule, run
 from hccl_kit.check.selection import narrowed, selection
 from hccl_kit.cli import complain, exit_code_of
-from hccl_kit.cli.options import add_product, add_reach, add_selection, add_timeout
+from hccl_kit.cli.options import add_format, add_product, add_reach, add_selection, add_timeout
 from hccl_kit.diagnosis.catalogue import CATALOGUE
 from hccl_kit.discovery.mpi_group import MpiGroup
 from hccl_kit.preflight import by_mpi
@@ -96,9 +96,7 @@ def make_parser() -> Parser:
         "--server", metavar="ID", help=f"which server of the table this machine is (default: {SERVER}, else detected)"
     )
     parser.add_argument("--path", metavar="FILE", help="where the ranks will find the table (default: TABLE)")
-    parser.add_argument(
-        "--format", choices=["text", "json"], default="text", help="format of the report (default: text)"
-    )
+    add_format(parser, "the report")
     add_selection(parser)
     _add_cluster_options(parser.add_argument_group("all servers of the table"))
     return parser

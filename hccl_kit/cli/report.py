@@ -27,6 +27,7 @@ from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK
 from hccl_kit.base.terminal import printable, wants_color
 from hccl_kit.base.translation import translated
 from hccl_kit.cli import exit_code_of
+from hccl_kit.cli.options import add_format
 from hccl_kit.diagnosis import training_run
 from hccl_kit.diagnosis.doctor import Check, examine
 from hccl_kit.diagnosis.masking import Masker
@@ -51,9 +52,7 @@ def make_parser() -> Parser:
         help="also describe a rank table (size, digest, findings); or the folder of a training (the weights that it "
         "started from, scores), without trying what works",
     )
-    parser.add_argument(
-        "--format", choices=["text", "json"], default="text", help="format of the report (default: text)"
-    )
+    add_format(parser, "the report")
     return parser
 
 

@@ -27,16 +27,13 @@ from __future__ import annotations
 import os
 import re
 import socket
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from hccl_kit.agent.assignment import MIB, Assignment
-from hccl_kit.agent.binding import BINDINGS
+from hccl_kit.agent.assignment import Assignment
 from hccl_kit.agent.job import Job, Signalled
 from hccl_kit.agent.port import PortError
 from hccl_kit.agent.supervise import supervise
@@ -47,30 +44,23 @@ from hccl_kit.base.frameworks import FRAMEWORKS, PYTORCH
 from hccl_kit.base.integer import parse_integer
 from hccl_kit.base.message import Message
 from hccl_kit.base.network import port_of_digest
-from hccl_kit.base.own_program import own_program
 from hccl_kit.base.terminal import printable, shown
-from hccl_kit.check.device_choice import check_devices
 from hccl_kit.cli import complain, exit_code_of
+from hccl_kit.cli.checks_before import check_server
 from hccl_kit.cli.command import command_of, framework_of, note_on_cards
-from hccl_kit.cli.gen import make_table
-from hccl_kit.cli.options import add_framework, add_job, named_option, whole
+from hccl_kit.cli.job_table import TableOfJob, table_of_job
+from hccl_kit.cli.limits import add_log_limits, add_supervision
+from hccl_kit.cli.options import add_framework, add_job, whole
 from hccl_kit.cli.servers import OnServers, add_servers, number_of, prepare, show
-from hccl_kit.cli.tables import table_file
-from hccl_kit.discovery.job_servers import ServerSearch, find_servers
-from hccl_kit.discovery.product_here import choose_product
-from hccl_kit.discovery.visible import Devices
-from hccl_kit.launch.assign import POLICIES, Extra, Limits, as_shell, assign, check
+from hccl_kit.launch.assign import Extra, Limits, as_shell, assign, check
 from hccl_kit.launch.diagnose_logs import check_verdict, diagnose, verdict
-from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.hccl_variables import script_variables
 from hccl_kit.launch.log_folder import make_log_folder
 from hccl_kit.launch.plan import LaunchPlan, plan
 from hccl_kit.launch.servers.job import ServersJob, run_servers
 from hccl_kit.launch.servers.placement import Placement
 from hccl_kit.runtime.worker_env import NAMES, VISIBLE_DEVICES
-from hccl_kit.table.device_range import DeviceRange
 from hccl_kit.table.model import RankTable
-from hccl_kit.table.products import find_product
 
 (_PORT,) = NAMES["master_port"]
 _VARIABLE = re.compile(r"(?:(?P<rank>[0-9]{1,7}):)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)=(?P<value>.*)", re.DOTALL)
@@ -98,14 +88,6 @@ class RunRequest(NamedTuple):
     jobs: int | None
     dry_run: bool
     on_servers: OnServers = OnServers()
-
-
-class TableOfJob(NamedTuple):
-    """The table of a job and its file; `path` is None if it is made for this job, and kept with its logs."""
-
-    table: RankTable
-    file: TableFile
-    path: Path | None
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -141,35 +123,7 @@ def make_parser() -> Parser:
         "--master-port", metavar="PORT", type=whole("--master-port"), help="where rank 0 listens (default: a free port)"
     )
     add_job(parser.add_argument_group("several jobs on a host"))
-    after = parser.add_argument_group("how the job is looked after")
-    after.add_argument("--preflight", action="store_true", help="check this server first; with errors nothing starts")
-    after.add_argument(
-        "--max-restarts",
-        metavar="N",
-        type=whole("--max-restarts"),
-        default=0,
-        help="start the ranks again after a failure, from their last checkpoint, at most N times (default: 0)",
-    )
-    after.add_argument(
-        "--restart-policy",
-        choices=POLICIES,
-        default=Limits().restart_policy,
-        help="verdict: no restart after an error of the program, a spare for a broken card (default: always)",
-    )
-    after.add_argument(
-        "--heartbeat-timeout",
-        dest="heartbeat",
-        metavar="S",
-        type=whole("--heartbeat-timeout"),
-        default=0,
-        help="end the job if a rank takes no step for S seconds (default: 0, never)",
-    )
-    after.add_argument(
-        "--bind",
-        choices=BINDINGS,
-        default=Limits().bind,
-        help="numa: ranks run on the cores near their card; cores: on a share of their own (default: none)",
-    )
+    add_supervision(parser.add_argument_group("how the job is looked after"))
     add_servers(parser.add_argument_group("several servers"))
     logs = parser.add_argument_group("what ranks print")
     logs.add_argument(
@@ -179,14 +133,7 @@ def make_parser() -> Parser:
         default="hccl_logs",
         help="where each run gets a folder with a log for each rank (default: hccl_logs)",
     )
-    logs.add_argument(
-        "--log-limit",
-        metavar="MIB",
-        type=_mebibytes,
-        default=Limits().log_limit,
-        help="begin a log again at this size, and keep the one before; 0: never (default: 1024)",
-    )
-    logs.add_argument("--prefix", action="store_true", help="show the output of all ranks, not of rank 0 only")
+    add_log_limits(logs)
     parser.add_argument("--dry-run", action="store_true", help="print what each rank gets, as lines for a shell")
     return parser
 
@@ -196,7 +143,7 @@ def run_job(request: RunRequest) -> int:
 
     Raises KitError, with nothing started, if the job could not start.
     """
-    job = _table_of_job(request)
+    job = table_of_job(request.table, request.devices, request.product, simulate=request.simulate)
     made = _plan(request, job.table)
     request.on_servers.check(len(made.nodes), request.table or "-", request.limits.max_restarts)
     if request.limits.asks:
@@ -209,10 +156,10 @@ def run_job(request: RunRequest) -> int:
     if port is None and len(made.nodes) > 1:
         port = port_of_digest(job.file.sha256)  # each server finds it alone
     if request.preflight:
-        _check_server(job)
+        check_server(job)
     folder = Path("RUN") if request.dry_run else make_log_folder(request.log_dir, complain)
     path = job.path or folder / job.file.name
-    told = assign(
+    assignment = assign(
         made,
         os.environ,
         table=path,
@@ -226,11 +173,11 @@ def run_job(request: RunRequest) -> int:
     for note in _notes(made, os.environ):
         complain(note)
     if request.dry_run:
-        print(*as_shell(told, os.environ), sep="\n")
+        print(*as_shell(assignment, os.environ), sep="\n")
         return EXIT_OK
     if job.path is None:
         write_atomically(path, job.file.text)
-    return _supervised(told, request.limits)
+    return _supervised(assignment, request.limits)
 
 
 def _run_on_servers(request: RunRequest, job: TableOfJob, made: LaunchPlan, port: int | None) -> int:
@@ -266,10 +213,10 @@ def _diagnose(over: Job, folder: Path) -> None:
             diagnose(folder, over)
 
 
-def _supervised(told: Assignment, limits: Limits) -> int:
-    folder = Path(told.folder)
+def _supervised(assignment: Assignment, limits: Limits) -> int:
+    folder = Path(assignment.folder)
     try:
-        over = supervise(told, (lambda failed: verdict(folder, failed).objection) if limits.asks else None)
+        over = supervise(assignment, (lambda failed: verdict(folder, failed).objection) if limits.asks else None)
     except PortError as error:
         hint = Message("run.port.fix", "unset {name}, or leave out --master-port, to use a free port", name=_PORT)
         raise KitError("run.port", "{reason}", hint=hint, reason=error) from error
@@ -294,35 +241,11 @@ def _request(words: Sequence[str], command: tuple[str, ...] | None) -> RunReques
     return RunRequest(command=command_of(command, complain), limits=limits, on_servers=servers, **given)
 
 
-def _mebibytes(text: str) -> int:
-    return whole("--log-limit")(text) * MIB
-
-
 def _extra(text: str) -> Extra:
     match = _VARIABLE.fullmatch(text)
     if match is None:
         raise KitError("run.variable", "--env {text}; accepted: NAME=VALUE, or RANK:NAME=VALUE", text=shown(text[:80]))
     return Extra(match["name"], match["value"], None if match["rank"] is None else int(match["rank"]))
-
-
-def _table_of_job(request: RunRequest) -> TableOfJob:
-    if request.table is not None:
-        table, file, warnings = table_file(request.table, None)
-        for warning in warnings:
-            complain(warning)
-        return TableOfJob(table, file, None if request.table == "-" else Path(request.table).resolve())
-    assert request.devices is not None
-    text, named = request.devices, find_product(request.product) if request.product else None
-    choice = choose_product(named, cards_are_here=not request.simulate)
-    with named_option("--devices"):
-        cards = DeviceRange.parse(text)
-    search = ServerSearch(Devices(cards), choice, simulate=request.simulate)
-
-    def check(names: Sequence[str]) -> None:
-        check_devices(text, cards.ids, names, choice.product, option="--devices", may_be=choice.may_be)
-
-    servers = find_servers(search, check, complain)
-    return TableOfJob(*make_table(search, servers), None)
 
 
 def _plan(request: RunRequest, table: RankTable) -> LaunchPlan:
@@ -338,19 +261,6 @@ def _port(given: int | None, environ: Mapping[str, str], made: LaunchPlan) -> in
     if port is not None and not 0 < port <= 65535:
         raise KitError("run.no-port", "port {port}; accepted: 1 to 65535", port=port)
     return port
-
-
-def _check_server(job: TableOfJob) -> None:
-    """Raises KitError if the checks of this server find errors, after printing them."""
-    words = ["preflight", str(job.path or "-"), "--quiet"]
-    text = None if job.path else job.file.text
-    done = subprocess.run(own_program("hccl_kit", *words), check=False, input=text, text=True, stdout=sys.stderr)
-    if done.returncode:
-        raise KitError(
-            "run.preflight",
-            "this server did not pass its checks, so nothing was started",
-            fix="repair it, or start without --preflight",
-        )
 
 
 def _notes(made: LaunchPlan, environ: Mapping[str, str]) -> Iterator[str]:

@@ -29,8 +29,8 @@ from hccl_kit.base.bounded_file import read_text
 from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK, KitError
 from hccl_kit.base.frameworks import PYTORCH
 from hccl_kit.base.terminal import wants_color
-from hccl_kit.cli import complain, exit_code_of
-from hccl_kit.cli.options import add_reach, number, path_with
+from hccl_kit.cli import complain, exit_code_of, say
+from hccl_kit.cli.options import add_force, add_format, add_reach, number, path_with
 from hccl_kit.cli.output_files import OutputFile, check_new_file, write_files
 from hccl_kit.cli.tables import read_table
 from hccl_kit.launch.passed_on import select
@@ -106,9 +106,9 @@ def make_parser() -> Parser:
         help="measure nothing; check FILE, the output of hccl_test for this operator",
     )
     group = parser.add_argument_group("the report")
-    group.add_argument("--format", choices=["text", "json"], default="text", help="format (default: text)")
+    add_format(group)
     group.add_argument("--svg", metavar="FILE", type=path_with(".svg", "--svg"), help="also draw the matrix of pairs")
-    group.add_argument("--force", action="store_true", help="overwrite a file with other content")
+    add_force(group)
     group = parser.add_argument_group("several servers")
     how = group.add_mutually_exclusive_group()
     how.add_argument("--ssh", action="store_true", help="start the ranks on every server over ssh")
@@ -234,5 +234,5 @@ def _report(request: SelftestRequest, measured: Measured, baseline: Measured | N
         drawing = as_svg(measured, weighed.faults, table=request.table, slow=request.slow)
         lines = write_files([OutputFile(request.svg, drawing)], force=request.force)
         if request.format == "text":
-            print(*lines, sep="\n")
+            say(*lines)
     return EXIT_FINDINGS if weighed.faults else EXIT_OK

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import shlex
-import subprocess
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
-from hccl_kit.base.own_program import own_program
 from hccl_kit.base.terminal import printable, shown
 from hccl_kit.base.wording import listed
+from hccl_kit.cli.checks_before import check_servers
 from hccl_kit.cli.options import add_python
 from hccl_kit.cli.spares import spares_of
 from hccl_kit.launch.assign import as_shell
-from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.passed_on import select
 from hccl_kit.launch.plan import LaunchPlan
 from hccl_kit.launch.servers.job import ServersJob
@@ -168,9 +165,9 @@ def prepare(
         spares = spares_of(options.spares, options.inventory, table, file, None, python=options.python)
         placement = placement._replace(spares=spares)
     for server, spare in options.replace:
-        placement = _replaced(placement, [server], report, by=spare)
+        placement = placement.replace([server], report, by=spare)
     if preflight:
-        placement = _checked(placement, report, options.python)
+        placement = check_servers(placement, report, options.python)
     nodes = replan(placement.table).nodes
     python = pythons(options.python)
     if options.slurm:
@@ -191,58 +188,5 @@ def prepare(
 def show(job: ServersJob) -> None:
     """Print what each rank gets, as lines for the shells of the servers."""
     plan = job.replan(job.placement.table)
-    for node, told in zip(plan.nodes, job.assignments(plan), strict=True):
-        print(f"# server {printable(node.id)}", *as_shell(told, os.environ), sep="\n")
-
-
-def _replaced(
-    placement: Placement, lost: Sequence[str], report: Callable[[str], None], *, by: str | None = None
-) -> Placement:
-    placement, lines = placement.replace(lost, by=by)
-    for line in lines:
-        report(line)
-    return placement
-
-
-def _checked(placement: Placement, report: Callable[[str], None], python: Sequence[str]) -> Placement:
-    """The placement in which no server has an error of `hccl-kit preflight`. Raises KitError."""
-    while True:
-        answers = _preflight(placement.file, python)
-        unfit = {str(row["server"]): _why(row) for row in answers if not row["ok"]}
-        if not unfit:
-            return placement
-        for server, why in unfit.items():
-            report(
-                Message(
-                    "run.unfit",
-                    "server {server} did not pass its checks: {why}",
-                    server=printable(server),
-                    why=printable(why),
-                )
-            )
-        if not placement.spares:
-            raise KitError(
-                "run.preflight-servers",
-                "{count} of {all} servers did not pass their checks, so nothing was started",
-                fix="repair them, name --spares, or start without --preflight",
-                count=len(unfit),
-                all=len(answers),
-            )
-        placement = _replaced(placement, [*unfit], report)
-
-
-def _preflight(file: TableFile, python: Sequence[str]) -> Sequence[Mapping[str, Any]]:
-    words = ("preflight", "-", "--all", "--quiet", "--format", "json", *(f"--python={text}" for text in python))
-    done = subprocess.run(
-        own_program("hccl_kit", *words), check=False, input=file.text, text=True, stdout=subprocess.PIPE
-    )
-    try:
-        rows: Sequence[Mapping[str, Any]] = json.loads(done.stdout)["servers"]
-    except (ValueError, LookupError, TypeError) as error:
-        raise KitError("run.no-preflight", "the servers could not be checked, so nothing was started") from error
-    return rows
-
-
-def _why(row: Mapping[str, Any]) -> str:
-    errors = [str(finding["message"]) for finding in row["findings"] if finding["severity"] == "error"]
-    return str(row["error"] or (errors[0] if errors else "no reason given"))
+    for node, assignment in zip(plan.nodes, job.assignments(plan), strict=True):
+        print(f"# server {printable(node.id)}", *as_shell(assignment, os.environ), sep="\n")

@@ -22,7 +22,7 @@ from hccl_kit.base.terminal import wants_color
 from hccl_kit.check.engine import check_text
 from hccl_kit.check.report.text import as_text as report_as_text
 from hccl_kit.cli import exit_code_of
-from hccl_kit.cli.options import add_product, path_with
+from hccl_kit.cli.options import add_force, add_product, path_with
 from hccl_kit.cli.output_files import OutputFile, check_file, write_files
 from hccl_kit.show.layout import picture
 from hccl_kit.show.svg import as_svg
@@ -59,7 +59,7 @@ def make_parser() -> Parser:
         type=path_with(".svg", "--output"),
         help="also write the drawing to FILE, which ends in .svg",
     )
-    parser.add_argument("--force", action="store_true", help="overwrite a file with other content")
+    add_force(parser)
     parser.add_argument(
         "--width",
         type=_width,

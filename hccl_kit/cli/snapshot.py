@@ -25,7 +25,7 @@ from hccl_kit.base.errors import EXIT_CANNOT_RUN, EXIT_OK, KitError
 from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import printable
 from hccl_kit.cli import complain, exit_code_of
-from hccl_kit.cli.options import add_reach, add_timeout, path_with
+from hccl_kit.cli.options import add_force, add_reach, add_timeout, path_with
 from hccl_kit.cli.output_files import OutputFile, check_new_file, write_files
 from hccl_kit.remote.probe import Reach
 from hccl_kit.snapshot.document import Snapshot, as_json
@@ -58,7 +58,7 @@ def make_parser() -> Parser:
     parser.add_argument(
         "-o", "--output", metavar="FILE", type=Path, help="the file to write (default: standard output)"
     )
-    parser.add_argument("--force", action="store_true", help="overwrite a file with other content")
+    add_force(parser)
     parser.add_argument("--table", metavar="TABLE", help="also the digest of a rank table")
     parser.add_argument(
         "--weights", metavar="FILE", action="append", default=[], help="also the SHA-256 of a file; repeatable"

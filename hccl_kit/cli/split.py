@@ -13,10 +13,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from hccl_kit.base.arguments import Parser, a_path
+from hccl_kit.base.arguments import Parser
 from hccl_kit.base.errors import EXIT_OK, KitError
 from hccl_kit.base.message import Message
 from hccl_kit.cli import exit_code_of, say
+from hccl_kit.cli.options import add_force, add_output_folder
 from hccl_kit.cli.output_files import OutputFile, check_folder, write_files
 from hccl_kit.cli.tables import read_table
 from hccl_kit.table.formats import write
@@ -43,15 +44,8 @@ def make_parser() -> Parser:
     parser.add_argument(
         "table", metavar="TABLE", help='a rank table of version 1.0, 1.2 or 2.0, or "-" for standard input'
     )
-    parser.add_argument(
-        "-o",
-        "--output",
-        metavar="DIR",
-        type=a_path,
-        default=".",
-        help="where to write; a missing folder is created (default: the current folder)",
-    )
-    parser.add_argument("--force", action="store_true", help="overwrite files with other content")
+    add_output_folder(parser)
+    add_force(parser, "files")
     return parser
 
 

@@ -34,6 +34,7 @@ from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK, KitError
 from hccl_kit.base.extra import install_extra
 from hccl_kit.base.message import Message
+from hccl_kit.base.translation import translated
 from hccl_kit.cli import complain, exit_code_of
 from hccl_kit.cli.options import add_reach, add_timeout, number, path_with
 from hccl_kit.cli.output_files import check_new_file
@@ -45,7 +46,7 @@ from hccl_kit.watch.html import as_html
 from hccl_kit.watch.json_form import as_json
 from hccl_kit.watch.look import Folder
 from hccl_kit.watch.over_ssh import Servers
-from hccl_kit.watch.text import as_line, as_text
+from hccl_kit.watch.text import as_line, as_note, as_problem, as_text
 from hccl_kit.watch.view import WatchedJob, problems
 
 LOCAL, REMOTE = 2.0, 10.0
@@ -208,7 +209,10 @@ def _shown() -> Iterator[Callable[[WatchedJob], None]]:
             yield show
     else:
         if sys.stdout.isatty():
-            complain(f"note: for a table that is refreshed in place: {install_extra('watch')}")
+            install = install_extra("watch")
+            complain(
+                Message("cli.watch.rich", "note: for a table that is refreshed in place: {install}", install=install)
+            )
         yield _Lines().show
 
 
@@ -221,14 +225,14 @@ class _Lines:
 
     def show(self, job: WatchedJob) -> None:
         clock = time.strftime("%T", time.localtime(job.time))
-        print(f"{clock} {as_line(job)}", flush=True)
+        print(clock, translated(as_line(job)), flush=True)
         # The rest of a problem changes all the time.
         kinds = {re.split(" since | for |:", problem)[0]: problem for problem in problems(job)}
         for kind, problem in kinds.items():
             if kind not in self.known:
-                print(f"{clock} problem: {problem}", flush=True)
+                print(clock, translated(as_problem(problem)), flush=True)
         self.known = set(kinds)
         for note in job.notes:
             if note not in self.notes:
-                print(f"{clock} note: {note}", flush=True)
+                print(clock, translated(as_note(note)), flush=True)
         self.notes = job.notes

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from hccl_kit.base.message import Message
 from hccl_kit.base.paragraph import filled
-from hccl_kit.base.terminal import text_width
+from hccl_kit.base.terminal import in_columns, text_width
 from hccl_kit.base.translation import translated
 from hccl_kit.check.rule import TITLES, Rule
-from hccl_kit.check.rule_pages import in_columns, severities, translated_sections
+from hccl_kit.check.rule_pages import severities, translated_sections
 from hccl_kit.diagnosis.errors.answers import Answer
 from hccl_kit.diagnosis.errors.row import ROLES, TEXTS
 from hccl_kit.diagnosis.errors.table import BY_CODE
@@ -107,7 +107,7 @@ def _rule_lines(explanation: Explanation, width: int) -> str:
             details=next_step,
         )
     rows = [(rule.id, rule.name, ", ".join(rule.variables) or "-", translated(rule.title, TITLES)) for rule in shown]
-    lines = (filled(line, width, rest=" " * 7) for line in in_columns(rows).split("\n"))
+    lines = (filled(line, width, rest=" " * 7) for line in in_columns(rows, left=range(4)))
     return "\n".join([filled(translated(heading), width), *lines, "", filled(translated(next_step), width)])
 
 

@@ -15,7 +15,7 @@ MAX_BYTES = 1 << 20
 MAX_TEXT = 100
 """Characters of a text that are shown."""
 FACTS = ("steps", "world_size", "launcher", "device_target", "ranks_equal", "bad_samples", "config_sha256")
-SCORES = ("word_accuracy", "norm_edit_distance", "accuracy", "f-score", "recall", "precision")
+SCORES = ("word_accuracy", "exact", "norm_edit_distance", "accuracy", "f-score", "recall", "precision")
 
 
 def described(folder: Path) -> dict[str, Any]:
@@ -45,6 +45,13 @@ def described(folder: Path) -> dict[str, Any]:
         scores = _scores(row) if isinstance(row, Mapping) else {}
         if scores:
             found[name] = scores
+    guard = summary.get("guard")
+    for name, of_set in guard.items() if isinstance(guard, Mapping) else ():
+        for when, row in of_set.items() if isinstance(of_set, Mapping) else ():
+            scores = _scores(row) if isinstance(row, Mapping) else {}
+            if scores and when in ("before", "best"):
+                score = scores.get("exact", next(iter(scores.values())))
+                found.setdefault("guard", {})[f"{name.rsplit('/', 1)[-1][-MAX_TEXT:]} {when}"] = score
     return found
 
 

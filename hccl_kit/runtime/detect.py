@@ -17,7 +17,7 @@ from hccl_kit.base.integer import environ_integer
 from hccl_kit.base.message import Message
 from hccl_kit.base.network import LOOPBACK, port_of_digest
 from hccl_kit.runtime import modelarts, slurm
-from hccl_kit.runtime.platform_table import wait_for_table
+from hccl_kit.runtime.platform_table import check_size, no_such_rank, wait_for_table
 from hccl_kit.runtime.worker_env import NAMES, RANK_TABLE_FILE, RUN_ID, WorkerEnv, consistent, integer
 
 MS_SCHEDULER = "MS_SCHED"
@@ -138,24 +138,10 @@ def _shell_loop(environ: Mapping[str, str]) -> WorkerEnv:
     """
     rank, size, device = (integer(environ, field) for field in ("rank", "size", "device"))
     table, data, path = wait_for_table(Path(consistent(environ, (RANK_TABLE_FILE,))), environ)
-    if size != table.world_size:
-        raise KitError(
-            "runtime.other-size",
-            "RANK_SIZE={size}, but {path} has {ranks} ranks",
-            fix="export the size of the table, or point RANK_TABLE_FILE at the table of this job",
-            size=size,
-            path=path,
-            ranks=table.world_size,
-        )
+    check_size(size, table, path)
     home, planned = next(((s, d) for s, d in table.by_rank() if d.rank == rank), (None, None))
     if home is None or planned is None:
-        raise KitError(
-            "runtime.no-rank",
-            "RANK_ID={rank} is not in {path}, which has ranks 0..{last}",
-            rank=rank,
-            path=path,
-            last=table.world_size - 1,
-        )
+        raise no_such_rank(rank, table, path)
     if planned.id != device:
         raise KitError(
             "runtime.other-device",

@@ -18,7 +18,7 @@ from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
 from hccl_kit.base.network import LOOPBACK, port_of_digest
 from hccl_kit.base.wording import listed
-from hccl_kit.runtime.platform_table import CLOCK, Clock, wait_for_table
+from hccl_kit.runtime.platform_table import CLOCK, Clock, check_size, no_such_rank, wait_for_table
 from hccl_kit.runtime.worker_env import RANK_TABLE_FILE, WorkerEnv, consistent, integer
 from hccl_kit.table.model import Device, RankTable
 
@@ -38,25 +38,13 @@ def read(environ: Mapping[str, str], clock: Clock = CLOCK) -> WorkerEnv:
     Raises KitError if the variables contradict the table, or do not determine the card of this process.
     """
     table, data, path = wait_for_table(Path(consistent(environ, (RANK_TABLE_FILE,))), environ, clock)
-    if environ.get("RANK_SIZE") and integer(environ, "size") != table.world_size:
-        raise KitError(
-            "runtime.size-of-table",
-            "RANK_SIZE={size}, but {path} has {ranks} ranks",
-            size=environ["RANK_SIZE"],
-            path=path,
-            ranks=table.world_size,
-        )
+    if environ.get("RANK_SIZE"):
+        check_size(integer(environ, "size"), table, path)
     if environ.get("RANK_ID"):
         rank = integer(environ, "rank")
         held = next((held for _, held in _containers(table) if rank in [device.rank for device in held]), ())
         if not held:
-            raise KitError(
-                "runtime.rank-of-table",
-                "RANK_ID={rank} is not in {path}, which has ranks 0..{last}",
-                rank=rank,
-                path=path,
-                last=table.world_size - 1,
-            )
+            raise no_such_rank(rank, table, path)
     else:
         held = _own(table, environ)
         rank = _card(held, environ).rank

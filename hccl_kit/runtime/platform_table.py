@@ -77,6 +77,29 @@ def wait_for_table(given: Path, environ: Mapping[str, str], clock: Clock = CLOCK
     return PlatformTable(table, data, path.resolve() if table.version else _as_version_1(table))
 
 
+def check_size(size: int, table: RankTable, path: Path) -> None:
+    """Raise KitError if RANK_SIZE is not the number of ranks of the table."""
+    if size != table.world_size:
+        raise KitError(
+            "runtime.other-size",
+            "RANK_SIZE={size}, but {path} has {ranks} ranks",
+            fix="export the size of the table, or point RANK_TABLE_FILE at the table of this job",
+            size=size,
+            path=path,
+            ranks=table.world_size,
+        )
+
+
+def no_such_rank(rank: int, table: RankTable, path: Path) -> KitError:
+    return KitError(
+        "runtime.no-rank",
+        "RANK_ID={rank} is not in {path}, which has ranks 0..{last}",
+        rank=rank,
+        path=path,
+        last=table.world_size - 1,
+    )
+
+
 def _wait(given: Path, limit: float, clock: Clock) -> tuple[Path, Any, bytes]:
     """The file, its value and its bytes when it is complete.
 

@@ -21,12 +21,18 @@ from dataclasses import dataclass, field
 from statistics import median_high
 from typing import Literal, NamedTuple
 
+from hccl_kit.base.message import Message
+
 SLOWER = 1.1
 """How many times the own time of the others counts as slow."""
 WINDOWS = 3
 """Windows in which a straggler lags: what happens once, such as a file that is read again, does not count."""
 
 Part = Literal["data", "compute"]
+PARTS: Mapping[Part, Message] = {
+    "data": Message("runtime.part-data", "data"),
+    "compute": Message("runtime.part-compute", "compute"),
+}
 
 
 class Window(NamedTuple):
@@ -66,10 +72,19 @@ class Lag(NamedTuple):
         """By which share of the time of the others it is slower; 0.5 is half as long again."""
         return self.own_s / self.others_s - 1 if self.others_s else float("inf")
 
-    def __str__(self) -> str:
+    @property
+    def figures(self) -> Message:
         """The figures in words."""
-        more = f"{self.excess:.0%} more" if self.others_s else "the others take none"
-        return f"{seconds(self.own_s)} a step for data and computing, the others {seconds(self.others_s)} ({more})"
+        more = Message("runtime.lag-none", "the others take none")
+        if self.others_s:
+            more = Message("runtime.lag-more", "{excess:.0%} more", excess=self.excess)
+        return Message(
+            "runtime.lag",
+            "{own} a step for data and computing, the others {others} ({more})",
+            own=seconds(self.own_s),
+            others=seconds(self.others_s),
+            more=more,
+        )
 
 
 def seconds(value: float) -> str:

@@ -136,7 +136,7 @@ def bad_link(bad: JudgedLink, links: Sequence[JudgedLink], names: Names, slow: f
             "the link between {first} and {second} does not work{reason}{cause}",
             first=first,
             second=second,
-            reason=f": {link.problem}" if link.problem else "",
+            reason=after_colon(link.problem),
             cause=cause,
         )
         return Fault("broken-link", pair, message, hint, (pair,))
@@ -196,7 +196,12 @@ _UPLINK = Message(
 
 
 def _group(servers: Sequence[str]) -> str:
-    return f"({listed(servers, 4)})"
+    return Message("selftest.group", "({servers})", servers=listed(servers, 4))
+
+
+def after_colon(problem: str) -> str:
+    """The end of a sentence that gives the reason, if there is one."""
+    return Message("selftest.reason", ": {problem}", problem=problem) if problem else ""
 
 
 def _pairs(links: Sequence[JudgedLink]) -> tuple[Pair, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from hccl_kit.base.message import Message
-from hccl_kit.selftest.faults import Fault
+from hccl_kit.selftest.faults import Fault, after_colon
 from hccl_kit.selftest.measured import Loss, LostRank
 from hccl_kit.selftest.names import Names
 
@@ -44,7 +44,7 @@ def lost_ranks(lost: Sequence[LostRank], names: Names) -> Iterator[Fault]:
                 "{subject} {end}{reason}",
                 subject=names.ranks(ranks),
                 end=end,
-                reason=f": {detail}" if detail else "",
+                reason=after_colon(detail),
             )
             yield Fault("lost", ranks, message, hint)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from hccl_kit.base.message import Message
 from hccl_kit.base.wording import joined, listed, plural
 from hccl_kit.selftest.rounds import Card, Pair
 
@@ -37,7 +38,9 @@ class Names:
 
     def rank(self, rank: int) -> str:
         card = self._cards[rank]
-        return f"rank {rank} ({card.server}, card {card.device})"
+        return Message(
+            "selftest.rank", "rank {rank} ({server}, card {card})", rank=rank, server=card.server, card=card.device
+        )
 
     def groups(self, ranks: frozenset[int]) -> list[tuple[int, ...]]:
         """The ranks of whole servers together, others alone. A job of one server has no whole servers."""
@@ -54,4 +57,5 @@ class Names:
             return self.rank(ranks[0])
         noun = plural("rank", len(ranks))
         numbers = joined(ranks) if len(ranks) <= 4 else listed(ranks, 4)
-        return f"server {self._cards[ranks[0]].server} ({noun} {numbers})"
+        server = self._cards[ranks[0]].server
+        return Message("selftest.server", "server {server} ({noun} {ranks})", server=server, noun=noun, ranks=numbers)

@@ -9,6 +9,7 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any, NamedTuple, TypeAlias
 
+from hccl_kit.base.message import Message
 from hccl_kit.selftest.bandwidth import OPERATORS, Operator
 from hccl_kit.selftest.evidence import weigh
 from hccl_kit.selftest.faults import Fault
@@ -95,23 +96,19 @@ async def measure(
         session, effort, Names(cards), pair_rounds(cards, effort.rounds), by_server(cards), baseline, slow
     )
     progress = Progress(nothing, {card.rank: "" for card in cards})
-    note("starting the ranks")
+    note(Message("selftest.starting", "starting the ranks"))
     await session.ready(effort.start)
     for number in range(effort.passes):
-        which = f"pass {number + 1} of {effort.passes}"
-        note(f"{which}: arithmetic of each rank")
-        progress = await _arithmetic(setting, progress)
-        note(f"{which}: {len(setting.rounds)} rounds of pairs")
-        progress = await _pairs(setting, progress, setting.rounds)
-        note(f"{which}: halves of the servers")
-        progress = await _halves(setting, progress)
+        which = Message("selftest.pass", "pass {number} of {passes}", number=number + 1, passes=effort.passes)
+        progress = await _measured_once(setting, progress, which, note)
     for number in range(AGAIN):
         suspects = weigh(_faults(setting, progress), progress.measured, baseline, slow=slow).doubts
         if not suspects:
             break
-        note(f"measuring again what looks slow ({number + 1} of {AGAIN} at most)")
+        again = Message("selftest.again-number", "{number} of {most} at most", number=number + 1, most=AGAIN)
+        note(Message("selftest.again", "measuring again what looks slow ({number})", number=again))
         progress = await _again(setting, progress, suspects)
-    note("collectives over all ranks")
+    note(Message("selftest.doing-collectives", "collectives over all ranks"))
     for number in range(AGAIN):
         has_doubt = any(fault.kind == "collective" for fault in _faults(setting, progress))
         if number >= effort.passes and not has_doubt:
@@ -119,6 +116,17 @@ async def measure(
         progress = await _collectives(setting, progress)
     session.ranks.lose_without_result(progress.without)
     return _with_losses(setting, progress).measured
+
+
+async def _measured_once(setting: Setting, progress: Progress, which: Message, note: Callable[[str], None]) -> Progress:
+    """A pass: the arithmetic of each rank, all pairs, halves of the servers."""
+    rounds = len(setting.rounds)
+    note(Message("selftest.doing-arithmetic", "{which}: arithmetic of each rank", which=which))
+    progress = await _arithmetic(setting, progress)
+    note(Message("selftest.doing-pairs", "{which}: {rounds} rounds of pairs", which=which, rounds=rounds))
+    progress = await _pairs(setting, progress, setting.rounds)
+    note(Message("selftest.doing-halves", "{which}: halves of the servers", which=which))
+    return await _halves(setting, progress)
 
 
 def _faults(setting: Setting, progress: Progress) -> tuple[Fault, ...]:

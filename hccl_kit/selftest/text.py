@@ -5,33 +5,44 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hccl_kit.base.colors import with_labels
-from hccl_kit.base.terminal import printable
-from hccl_kit.base.wording import counted, listed
+from hccl_kit.base.message import Message
+from hccl_kit.base.terminal import in_columns, printable
+from hccl_kit.base.translation import translated
+from hccl_kit.base.wording import clauses, counted, joined, listed
 from hccl_kit.selftest.evidence import Weighed
+from hccl_kit.selftest.faults import Fault
 from hccl_kit.selftest.measured import Link, Measured
 from hccl_kit.selftest.names import Names
 
 MAX_ROWS = 28
 """Pairs or ranks that are listed; of more, the slowest."""
 _BAR = 24
-_KINDS = {
-    "gloo": "torch with gloo",
-    "nccl": "torch with NCCL",
-    "hccl": "torch with HCCL",
-    "mindspore": "MindSpore on the CPU",
-    "mpi": "MPI",
-}
+_INSIDE, _BETWEEN = Message("selftest.inside", "inside"), Message("selftest.between", "between")
+_OF_TORCH = {"gloo": "gloo", "nccl": "NCCL", "hccl": "HCCL"}
+_OTHERS = {"mindspore": Message("selftest.mindspore-cpu", "MindSpore on the CPU"), "mpi": "MPI"}
 
 
 def as_text(measured: Measured, weighed: Weighed, *, table: str, color: bool) -> str:
     """The whole report."""
     servers = len({card.server for card in measured.cards})
-    size = f"{counted(len(measured.cards), 'rank')} on {counted(servers, 'server')}"
-    title = f"{table}: {size}, measured with {_KINDS.get(measured.backend, measured.backend)}"
+    title = Message(
+        "selftest.title",
+        "{table}: {ranks} on {servers}, measured with {backend}",
+        table=table,
+        ranks=counted(len(measured.cards), "rank"),
+        servers=counted(servers, "server"),
+        backend=_backend(measured.backend),
+    )
     tables = [_compute(measured), _links(measured), _splits(measured), _collectives(measured)]
-    parts = [[title], *tables, _verdict(measured, weighed)]
-    text = "\n".join(printable(line) for part in parts if part for line in [*part, ""]).rstrip("\n")
+    parts: list[list[str]] = [[title], *tables, _verdict(measured, weighed)]
+    text = "\n".join(printable(translated(line)) for part in parts if part for line in [*part, ""]).rstrip("\n")
     return with_labels(text) if color else text
+
+
+def _backend(name: str) -> str:
+    if name in _OF_TORCH:
+        return Message("selftest.torch-with", "torch with {library}", library=_OF_TORCH[name])
+    return _OTHERS.get(name, name)
 
 
 def _compute(measured: Measured) -> list[str]:
@@ -44,7 +55,12 @@ def _compute(measured: Measured) -> list[str]:
         (names.rank(each.rank), f"{each.gflops:.1f}", f"{each.memory:.2f}", _bar(each.gflops, most))
         for each in sorted(kept, key=lambda each: each.rank)
     ]
-    return _table(("arithmetic", "GFLOP/s", "memory GB/s", ""), rows, len(measured.compute))
+    heads = (
+        Message("selftest.head-arithmetic", "arithmetic"),
+        "GFLOP/s",
+        Message("selftest.head-memory", "memory GB/s"),
+    )
+    return _table((*heads, ""), rows, len(measured.compute))
 
 
 def _links(measured: Measured) -> list[str]:
@@ -55,19 +71,20 @@ def _links(measured: Measured) -> list[str]:
     most = max(link.bandwidth or 0.0 for link in measured.links)
     rows = [
         (
-            f"{link.pair[0]} and {link.pair[1]}",
-            "inside" if names.is_inside(link.pair) else "between",
+            joined(link.pair),
+            _INSIDE if names.is_inside(link.pair) else _BETWEEN,
             *_figures(link, most),
         )
         for link in sorted(measured.links, key=lambda link: link.pair)
         if link in kept
     ]
-    return _table(("pair of ranks", "servers", "GB/s", ""), rows, len(measured.links))
+    heads = (Message("selftest.head-pair", "pair of ranks"), Message("selftest.head-servers", "servers"), "GB/s", "")
+    return _table(heads, rows, len(measured.links))
 
 
 def _figures(link: Link, most: float) -> tuple[str, str]:
     if link.is_wrong:
-        return "-", "wrong result"
+        return "-", Message("selftest.wrong", "wrong result")
     if link.bandwidth is None:
         return "-", link.problem
     return f"{link.bandwidth:.3f}", _bar(link.bandwidth, most)
@@ -91,9 +108,17 @@ def _collectives(measured: Measured) -> list[str]:
                     collective.problem or _bar(collective.bus, most),
                 )
             )
-    lines = _table(("collective", "size", "time us", "algbw GB/s", "busbw GB/s", ""), rows, len(rows))
+    heads = (
+        Message("selftest.head-collective", "collective"),
+        Message("selftest.head-size", "size"),
+        Message("selftest.head-time", "time us"),
+    )
+    lines = _table((*heads, "algbw GB/s", "busbw GB/s", ""), rows, len(rows))
     if measured.skipped:
-        lines.append(f"not offered by this framework on this device: {listed(measured.skipped)}")
+        skipped = listed(measured.skipped)
+        lines.append(
+            Message("selftest.skipped", "not offered by this framework on this device: {operators}", operators=skipped)
+        )
     return lines
 
 
@@ -106,32 +131,40 @@ def _splits(measured: Measured) -> list[str]:
     ][:MAX_ROWS]
     most = max((best for _, best in sides), default=0.0)
     rows = [(name, f"{best:.3f}", _bar(best, most)) for name, best in sides]
-    return _table(("half of the servers", "GB/s", ""), rows, 2 * len(measured.splits)) if rows else []
+    heads = (Message("selftest.head-half", "half of the servers"), "GB/s", "")
+    return _table(heads, rows, 2 * len(measured.splits)) if rows else []
 
 
 def _verdict(measured: Measured, weighed: Weighed) -> list[str]:
     faults, doubts = weighed
-    lines = []
-    for label, group in (("warning", doubts), ("error", faults)):
-        for fault in group[:MAX_ROWS]:
-            lines += [f"{label}: {fault.message}", f"  fix: {fault.hint}"]
-        if len(group) > MAX_ROWS:
-            lines.append(f"and {counted(len(group) - MAX_ROWS, f'more {label}')}; --format json has them all")
+    lines: list[str] = []
+    for fault in doubts[:MAX_ROWS]:
+        lines += [Message("selftest.warning", "warning: {message}", message=fault.message), _fix(fault)]
+    if len(doubts) > MAX_ROWS:
+        lines.append(_more(counted(len(doubts) - MAX_ROWS, "more warning")))
+    for fault in faults[:MAX_ROWS]:
+        lines += [Message("selftest.error", "error: {message}", message=fault.message), _fix(fault)]
+    if len(faults) > MAX_ROWS:
+        lines.append(_more(counted(len(faults) - MAX_ROWS, "more error")))
     if not faults:
-        lines.append(f"ok: {counted(len(measured.links), 'pair')}, {counted(len(measured.collectives), 'collective')}")
+        sizes = clauses([counted(len(measured.links), "pair"), counted(len(measured.collectives), "collective")])
+        lines.append(Message("selftest.ok", "ok: {sizes}", sizes=sizes))
     return lines
+
+
+def _fix(fault: Fault) -> Message:
+    return Message("selftest.fix", "  fix: {hint}", hint=fault.hint)
+
+
+def _more(number: Message) -> Message:
+    return Message("selftest.more", "and {number}; --format json has them all", number=number)
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], number: int) -> list[str]:
     """Columns under their heads: the first to the left, figures to the right, the last is a bar or a reason."""
-    widths = [max(len(row[place]) for row in (heads, *rows)) for place in range(len(heads) - 1)]
-    lines = []
-    for row in (heads, *rows):
-        first, *figures = (cell.ljust(width) if not place else cell.rjust(width)
-                           for place, (cell, width) in enumerate(zip(row, widths, strict=False)))  # fmt: skip
-        lines.append("  ".join([first, *figures, row[-1]]).rstrip())
+    lines = in_columns([[*map(translated, row)] for row in (heads, *rows)], left=(0, len(heads) - 1))
     if number > len(rows):
-        lines.append(f"the slowest {len(rows)} of {number}")
+        lines.append(Message("selftest.slowest", "the slowest {shown} of {number}", shown=len(rows), number=number))
     return lines
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from hccl_kit.base.message import Message
 from hccl_kit.diagnosis.report.markup import element, text
 from hccl_kit.runtime.pulse import Point
 from hccl_kit.watch.view import WatchedJob, WatchedRank
@@ -19,7 +20,7 @@ Values = Sequence[tuple[float, float]]
 class Chart(NamedTuple):
     """A title, the unit of the values, and the value of a point (None: it has none)."""
 
-    title: str
+    title: Message
     unit: str
     value: Callable[[Point], float | None]
     is_of_all: bool
@@ -36,11 +37,20 @@ def _speed(point: Point) -> float | None:
     return span.steps / span.seconds if span.seconds else None
 
 
+def _mebibytes(point: Point) -> float | None:
+    return point.memory / (1 << 20) if point.memory else None
+
+
 CHARTS = (
-    Chart("Own time of a step", "s", _per_step, True),
-    Chart("Steps per second", "/s", _speed, False),
-    Chart("Loss", "", lambda point: point.span.mean_loss, False),
-    Chart("Memory", "MiB", lambda point: point.memory / (1 << 20) if point.memory else None, True),
+    Chart(Message("watch.chart-own", "Own time of a step"), "s", _per_step, True),
+    Chart(Message("watch.chart-speed", "Steps per second"), "/s", _speed, False),
+    Chart(Message("watch.chart-loss", "Loss"), "", lambda point: point.span.mean_loss, False),
+    Chart(
+        Message("watch.chart-memory", "Memory"),
+        "MiB",
+        lambda point: point.memory / (1 << 20) if point.memory else None,
+        True,
+    ),
 )
 
 

@@ -32,5 +32,5 @@ def states(source: Source, interval: float) -> Iterator[WatchedJob]:
             job = seen = source.look()
             since = time.monotonic()
         except KitError as error:
-            job = unseen(seen, time.monotonic() - since, str(error))
+            job = unseen(seen, time.monotonic() - since, error.message)
         yield job

@@ -6,11 +6,16 @@ import math
 import time
 
 from hccl_kit import __version__
-from hccl_kit.diagnosis.report.markup import element, policy, text
+from hccl_kit.base.message import Message
+from hccl_kit.base.translation import translated
+from hccl_kit.base.wording import clauses
+from hccl_kit.diagnosis.report.markup import element, policy
+from hccl_kit.diagnosis.report.markup import text as escaped
 from hccl_kit.watch.curves import CHARTS, as_svg
-from hccl_kit.watch.text import HEADINGS, cells, headline, notes, rest, said, slowest
+from hccl_kit.watch.text import HEADINGS, STATES, UNSEEN, as_note, cells, headline, notes, rest, said, slowest
 from hccl_kit.watch.view import WatchedJob, chosen, problems
 
+_LANGUAGE = Message("watch.html-language", "en")
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1c2733; --pale: #5d6b7a; --paper: #fff; --line: #d3dae2; --bad: #c62828;
   --one: #7aa5d2; }
@@ -31,7 +36,7 @@ footer { margin-top: 2rem; color: var(--pale); font-size: .85rem; }
 """
 _PAGE = """\
 <!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8">
+<html lang="{language}"><head><meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="{policy}">{refresh}
 <meta name="viewport" content="width=device-width">
 <meta name="referrer" content="no-referrer">
@@ -60,21 +65,37 @@ def as_html(job: WatchedJob, *, again_in: float | None = None) -> str:
         element("div", element("table", _head(), *rows, id="ranks"), class_="scroll"),
         *(element("p", text(line)) for line in (*rest(job, shown), *slowest(job))),
         *(element("h2", text(chart.title)) + svg for chart in CHARTS if (svg := as_svg(job, chart))),
-        *([element("h2", "Logs")] if said(shown, job) else []),
+        *([element("h2", text(Message("watch.logs", "Logs")))] if said(shown, job) else []),
         *(element("p", element("code", text(line))) for line in said(shown, job)),
-        *(element("p", text(f"note: {note}")) for note in notes(job)),
+        *(element("p", text(as_note(note))) for note in notes(job)),
         element("footer", text(_state_of_page(job, again_in))),
     ]
     again = "" if again_in is None else f'\n<meta http-equiv="refresh" content="{max(1, math.ceil(again_in))}">'
-    title = text(f"{job.state}: {job.run}")
-    return _PAGE.format(policy=policy(_STYLE), refresh=again, title=title, style=_STYLE, body="\n".join(body))
+    state = UNSEEN if job.state == "unknown" else STATES[job.state]
+    title = text(Message("watch.page-title", "{state}: {run}", state=state, run=job.run))
+    return _PAGE.format(
+        language=translated(_LANGUAGE),
+        policy=policy(_STYLE),
+        refresh=again,
+        title=title,
+        style=_STYLE,
+        body="\n".join(body),
+    )
 
 
 def _state_of_page(job: WatchedJob, again_in: float | None) -> str:
     """How old the page is, and whether it gets newer: after a SIGKILL, nobody could correct a page that says more."""
     when = time.strftime("%F %T", time.localtime(job.time))
-    more = "no longer updated" if again_in is None else f"updated every {again_in:g} s while hccl-kit watch runs"
-    return f"hccl-kit {__version__} watch, {when}, {more}"
+    more = Message("watch.page-over", "no longer updated")
+    if again_in is not None:
+        more = Message("watch.page-again", "updated every {seconds:g} s while hccl-kit watch runs", seconds=again_in)
+    program = f"hccl-kit {__version__} watch"
+    return clauses([program, when, more])
+
+
+def text(line: str) -> str:
+    """The line in the language of the user, in HTML."""
+    return escaped(translated(line))
 
 
 def _head() -> str:

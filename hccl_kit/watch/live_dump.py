@@ -22,9 +22,9 @@ from pathlib import Path
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import printable
-from hccl_kit.base.wording import listed, plural
 from hccl_kit.diagnosis.facts import Dumped, Traced
 from hccl_kit.diagnosis.logs.reading import read
+from hccl_kit.watch.view import ranks_in_words
 
 SECONDS = 20.0
 """That ranks have for their dumps."""
@@ -32,7 +32,8 @@ POLL = 0.2
 SETTLED_NS = 1_000_000_000
 """Since the last change of a dump until it is taken for complete; it is not written at one go."""
 MAX_NAMED = 8
-UNREADABLE = "unknown: the dump is incomplete, or cannot be read"
+UNREADABLE = Message("watch.dump-unreadable", "unknown: the dump is incomplete, or cannot be read")
+BEFORE = Message("watch.dump-before", "before any collective")
 _PIPE = re.compile(r"([0-9]{1,7})\.pipe", re.ASCII)
 _DUMP = re.compile(r"(?:hccl|torch)_trace_rank_([0-9]{1,7})", re.ASCII)
 
@@ -61,7 +62,7 @@ def notes(folder: Path, stem: str) -> list[Message]:
                 "no dump of {ranks} within {seconds:g} s: they look at their pipes every second only with "
                 "TORCH_HCCL_DUMP_ON_TIMEOUT=1 (of torch: TORCH_NCCL_...), and dump into the folder of the run only if "
                 "TORCH_HCCL_DEBUG_INFO_TEMP_FILE says so; hccl-kit run sets both",
-                ranks=_named(late),
+                ranks=ranks_in_words(late, MAX_NAMED),
                 seconds=SECONDS,
             )
         )
@@ -122,18 +123,23 @@ def _collectives(dumps: Mapping[int, Path]) -> Iterator[Message]:
     except KitError:  # not one of them can be read
         events = ()
     whole = {event.fact.rank for event in events if isinstance(event.fact, Dumped) and not event.fact.is_cut}
-    last = {rank: "before any collective" if rank in whole else UNREADABLE for rank in dumps}
+    last = {rank: BEFORE if rank in whole else UNREADABLE for rank in dumps}
     for event in sorted(events, key=lambda event: event.time or 0.0):
         fact = event.fact
         if isinstance(fact, Traced) and fact.rank in whole and not last[fact.rank].startswith("in "):
-            state = "after" if fact.left else "in"
-            last[fact.rank] = printable(f"{state} {fact.operator} {fact.sequence} of {fact.group}")
-    places: dict[str, list[int]] = defaultdict(list)
+            last[fact.rank] = _place(fact)
+    places: dict[Message, list[int]] = defaultdict(list)
     for rank, place in sorted(last.items()):
         places[place].append(rank)
     for place, ranks in sorted(places.items(), key=lambda item: (not item[0].startswith("in "), -len(item[1]))):
-        yield Message("watch.dump", "dump: {ranks} {place}", ranks=_named(ranks), place=place)
+        named = ranks_in_words(ranks, MAX_NAMED)
+        yield Message("watch.dump", "dump: {ranks} {place}", ranks=named, place=place)
 
 
-def _named(ranks: list[int]) -> str:
-    return f"{plural('rank', len(ranks))} {listed(ranks, MAX_NAMED)}"
+def _place(traced: Traced) -> Message:
+    operator, group, number = printable(traced.operator), printable(traced.group), traced.sequence
+    if traced.left:
+        return Message(
+            "watch.dump-after", "after {operator} {number} of {group}", operator=operator, number=number, group=group
+        )
+    return Message("watch.dump-in", "in {operator} {number} of {group}", operator=operator, number=number, group=group)

@@ -10,8 +10,10 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from hccl_kit.base.message import Message
+from hccl_kit.base.translation import translated
 from hccl_kit.runtime.pulse import Span
-from hccl_kit.watch.text import HEADINGS, LEFT, cells, headline, notes, rest, said, slowest
+from hccl_kit.watch.text import HEADINGS, LEFT, as_note, cells, headline, notes, rest, said, slowest
 from hccl_kit.watch.view import State, WatchedJob, chosen, problems
 
 STYLES: dict[State, str] = {
@@ -48,17 +50,19 @@ def drawn(job: WatchedJob, *, height: int = 50, width: int = 120) -> Group:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     for heading in headings:
         if heading == "data":
-            table.add_column("data comp comm", justify="right", no_wrap=True)
+            shares_of = translated(Message("watch.head-shares", "data comp comm"))
+            table.add_column(shares_of, justify="right", no_wrap=True)
         else:
-            table.add_column(heading, justify="left" if heading in LEFT else "right", no_wrap=True)
+            table.add_column(translated(heading), justify="left" if heading in LEFT else "right", no_wrap=True)
     for rank in shown:
-        row = dict(zip(HEADINGS, cells(rank), strict=True))
+        row: dict[str, str] = dict(zip(HEADINGS, map(translated, cells(rank)), strict=True))
         style = "bold red" if rank.rank == slow else STYLES.get(rank.state, "")
         shares = _shares(rank.recent, row, has_bar=width >= _WIDE)
         table.add_row(*(shares if heading == "data" else Text(row[heading]) for heading in headings), style=style)
-    lines = [Text(headline(job), style="bold"), *(Text(problem, style="bold red") for problem in problems(job))]
-    below = [*rest(job, shown), *slowest(job), *said(shown, job), *(f"note: {note}" for note in notes(job))]
-    hint = Text("Ctrl-C leaves; the job goes on", style="dim")
+    lines = [Text(translated(headline(job)), style="bold")]
+    lines += [Text(translated(problem), style="bold red") for problem in problems(job)]
+    below = map(translated, [*rest(job, shown), *slowest(job), *said(shown, job), *map(as_note, notes(job))])
+    hint = Text(translated(Message("watch.leave", "Ctrl-C leaves; the job goes on")), style="dim")
     return Group(
         *lines, Text(), table, Text(), *(Text(line, overflow="ellipsis", no_wrap=True) for line in below), hint
     )

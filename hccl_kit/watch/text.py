@@ -6,29 +6,39 @@ import math
 from collections.abc import Sequence
 
 from hccl_kit.base.message import Message
-from hccl_kit.base.terminal import text_width
-from hccl_kit.base.wording import counted
-from hccl_kit.runtime.straggler import seconds
+from hccl_kit.base.terminal import in_columns
+from hccl_kit.base.translation import translated
+from hccl_kit.base.wording import clauses, counted
+from hccl_kit.runtime.straggler import PARTS, seconds
 from hccl_kit.watch.torch_status import ENABLE
 from hccl_kit.watch.view import WatchedJob, WatchedRank, chosen, duration, problems
 
 HEADINGS = (
-    "rank",
-    "host",
-    "card",
-    "state",
-    "step",
-    "last step",
-    "steps/s",
-    "own",
-    "data",
-    "comp",
-    "comm",
-    "loss",
-    "memory",
+    Message("watch.head-rank", "rank"),
+    Message("watch.head-host", "host"),
+    Message("watch.head-card", "card"),
+    Message("watch.head-state", "state"),
+    Message("watch.head-step", "step"),
+    Message("watch.head-last-step", "last step"),
+    Message("watch.head-steps-per-s", "steps/s"),
+    Message("watch.head-own", "own"),
+    Message("watch.head-data", "data"),
+    Message("watch.head-comp", "comp"),
+    Message("watch.head-comm", "comm"),
+    Message("watch.head-loss", "loss"),
+    Message("watch.head-memory", "memory"),
 )
 LEFT = ("host", "state")
-_WORDS = {"unknown": "no steps"}
+STATES = {
+    "failed": Message("watch.state-failed", "failed"),
+    "silent": Message("watch.state-silent", "silent"),
+    "ended": Message("watch.state-ended", "ended"),
+    "running": Message("watch.state-running", "running"),
+    "starting": Message("watch.state-starting", "starting"),
+    "done": Message("watch.state-done", "done"),
+    "unknown": Message("watch.state-unknown", "no steps"),
+}
+UNSEEN = Message("watch.state-unseen", "unknown")
 MAX_HOST = 16
 MAX_STATE = 32
 MAX_SAID = 100
@@ -38,28 +48,41 @@ MAX_SAID = 100
 def as_text(job: WatchedJob) -> str:
     """The job in some lines: its state, what is wrong, a row for each rank that is shown, logs and notes."""
     shown = chosen(job.ranks)
-    table = _aligned([HEADINGS, *(cells(rank) for rank in shown)])
-    lines = [headline(job), *(f"problem: {problem}" for problem in problems(job)), "", *table, *rest(job, shown), ""]
-    lines += [*slowest(job), *said(shown, job), *(f"note: {note}" for note in notes(job))]
-    text = [line for n, line in enumerate(lines) if line or (n and lines[n - 1])]
+    rows = [[*map(translated, row)] for row in (HEADINGS, *map(cells, shown))]
+    table = in_columns(rows, left=[place for place, heading in enumerate(HEADINGS) if heading in LEFT])
+    lines = [headline(job), *map(as_problem, problems(job)), "", *table, *rest(job, shown), ""]
+    lines += [*slowest(job), *said(shown, job), *map(as_note, notes(job))]
+    text = [translated(line) for n, line in enumerate(lines) if line or (n and lines[n - 1])]
     return "\n".join(text).rstrip()
 
 
-def headline(job: WatchedJob) -> str:
+def as_problem(problem: str) -> Message:
+    """The line for one of `problems`."""
+    return Message("watch.problem", "problem: {problem}", problem=problem)
+
+
+def as_note(note: str) -> Message:
+    """The line for one of `notes`."""
+    return Message("watch.note", "note: {note}", note=note)
+
+
+def headline(job: WatchedJob) -> Message:
     """The state of the whole job on one line."""
     steps = [rank.step for rank in job.ranks if rank.step is not None]
-    state = _WORDS.get(job.state, job.state) if job.ranks else job.state
-    parts: list[str] = [state, counted(job.size, "rank")]
+    state = UNSEEN if job.state == "unknown" and not job.ranks else STATES[job.state]
+    parts = [state, counted(job.size, "rank")]
     if any(steps):
-        parts.append(f"step {max(steps)}" if min(steps) == max(steps) else f"steps {min(steps)} to {max(steps)}")
+        first, last = min(steps), max(steps)
+        span = Message("watch.steps", "steps {first} to {last}", first=first, last=last)
+        parts.append(Message("watch.step", "step {step}", step=last) if first == last else span)
     if job.speed is not None:
-        parts.append(f"{_figure(job.speed)} steps/s")
+        parts.append(Message("watch.speed", "{speed} steps/s", speed=_figure(job.speed)))
     losses = [rank.loss for rank in job.ranks if rank.loss is not None]
     if losses:
-        parts.append(f"loss {_figure(losses[0])}")
+        parts.append(Message("watch.loss", "loss {loss}", loss=_figure(losses[0])))
     if job.restarts:
         parts.append(counted(job.restarts, "restart"))
-    return f"{job.run}: {', '.join(parts)}"
+    return Message("watch.headline", "{run}: {parts}", run=job.run, parts=clauses(parts))
 
 
 def cells(rank: WatchedRank) -> tuple[str, ...]:
@@ -68,12 +91,12 @@ def cells(rank: WatchedRank) -> tuple[str, ...]:
     whole = (recent.data_s + recent.compute_s + recent.communication_s) or 1.0 if recent else 1.0
     shares = [recent.data_s, recent.compute_s, recent.communication_s] if recent else []
     is_waiting = rank.doing and rank.state == "running" and (rank.idle_s is None or rank.idle_s > 5)
-    state = f"in {rank.doing}" if is_waiting else _WORDS.get(rank.state, rank.state)
+    waits = Message("watch.in", "in {collective}", collective=rank.doing[: MAX_STATE - len("in ")])
     return (
         str(rank.rank),
         rank.host if len(rank.host) <= MAX_HOST else f"{rank.host[: MAX_HOST - 3]}...",
         "-" if rank.device is None else str(rank.device),
-        state[:MAX_STATE],
+        waits if is_waiting else STATES[rank.state],
         "-" if rank.step is None else str(rank.step),
         duration(rank.idle_s),
         _figure(recent.steps / recent.seconds) if recent and recent.seconds else "-",
@@ -92,12 +115,13 @@ def rest(job: WatchedJob, shown: Sequence[WatchedRank]) -> list[str]:
         return []
     times = [rank.own_s for rank in others if rank.recent]
     steps = [rank.step for rank in others if rank.step is not None]
-    parts = [f"{counted(len(others), 'more rank')}"]
+    parts = [counted(len(others), "more rank")]
     if times:
-        parts.append(f"{seconds(min(times))} to {seconds(max(times))} a step of their own")
+        least, most = seconds(min(times)), seconds(max(times))
+        parts.append(Message("watch.rest-times", "{least} to {most} a step of their own", least=least, most=most))
     if steps:
-        parts.append(f"at steps {min(steps)} to {max(steps)}")
-    return [", ".join(parts)]
+        parts.append(Message("watch.rest-steps", "at steps {first} to {last}", first=min(steps), last=max(steps)))
+    return [clauses(parts)]
 
 
 def slowest(job: WatchedJob) -> list[str]:
@@ -106,7 +130,9 @@ def slowest(job: WatchedJob) -> list[str]:
     if lag is None or job.straggler is not None:
         return []
     rank = job.rank(lag.rank)
-    return [f"slowest: {rank.name if rank else lag.rank}, in {lag.part}: {lag}"]
+    name = rank.name if rank else str(lag.rank)
+    part, figures = PARTS[lag.part], lag.figures
+    return [Message("watch.slowest", "slowest: {rank}, in {part}: {figures}", rank=name, part=part, figures=figures)]
 
 
 def said(shown: Sequence[WatchedRank], job: WatchedJob) -> list[str]:
@@ -114,7 +140,11 @@ def said(shown: Sequence[WatchedRank], job: WatchedJob) -> list[str]:
     slow = job.straggler.lag.rank if job.straggler else job.slowest.rank if job.slowest else -1
     telling = [rank for rank in shown if rank.state in ("failed", "silent")][:3]
     telling += [rank for rank in shown if rank.rank in (0, slow) and rank not in telling]
-    return [f"rank {rank.rank}, last log line: {rank.last_line[:MAX_SAID]}" for rank in telling if rank.last_line]
+    return [
+        Message("watch.last-line", "rank {rank}, last log line: {line}", rank=rank.rank, line=rank.last_line[:MAX_SAID])
+        for rank in telling
+        if rank.last_line
+    ]
 
 
 def notes(job: WatchedJob) -> list[str]:
@@ -142,26 +172,20 @@ def notes(job: WatchedJob) -> list[str]:
     return lines
 
 
-def as_line(job: WatchedJob) -> str:
+def as_line(job: WatchedJob) -> Message:
     """A refresh on one line, for logs and pipes."""
     lag = job.slowest
-    slow = (
-        f", slowest rank {lag.rank} in {lag.part}: {seconds(lag.own_s)}, others {seconds(lag.others_s)}" if lag else ""
+    if lag is None:
+        return headline(job)
+    return Message(
+        "watch.line",
+        "{job}, slowest rank {rank} in {part}: {own}, others {others}",
+        job=headline(job),
+        rank=lag.rank,
+        part=PARTS[lag.part],
+        own=seconds(lag.own_s),
+        others=seconds(lag.others_s),
     )
-    return headline(job) + slow
-
-
-def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(text_width(cell) for cell in column) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(
-            cell + pad if heading in LEFT else pad + cell
-            for cell, heading, pad in zip(
-                row, HEADINGS, (" " * (w - text_width(c)) for w, c in zip(widths, row, strict=True)), strict=True
-            )
-        ).rstrip()
-        for row in rows
-    ]
 
 
 def _figure(value: float) -> str:

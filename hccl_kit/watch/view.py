@@ -8,9 +8,9 @@ from time import localtime, strftime
 from typing import Literal, NamedTuple
 
 from hccl_kit.base.message import Message
-from hccl_kit.base.wording import counted, listed, plural
+from hccl_kit.base.wording import clauses, counted, listed, plural
 from hccl_kit.runtime.pulse import SECONDS, STEPS, Point, Span, total
-from hccl_kit.runtime.straggler import SLOWER, WINDOWS, Lag, Window, slowest, straggler
+from hccl_kit.runtime.straggler import PARTS, SLOWER, WINDOWS, Lag, Window, slowest, straggler
 
 SILENT = 10.0
 """Seconds without a sign of life, of which there is one a second, after which a rank counts as silent."""
@@ -56,11 +56,14 @@ class WatchedRank(NamedTuple):
         return _window(recent).own if recent else 0.0
 
     @property
-    def name(self) -> str:
+    def name(self) -> Message:
         """The rank with its host and card, as far as they are known."""
         where = [self.host] if self.host else []
-        where += [] if self.device is None else [f"card {self.device}"]
-        return f"rank {self.rank}" + (f" ({', '.join(where)})" if where else "")
+        if self.device is not None:
+            where.append(Message("watch.card", "card {card}", card=self.device))
+        if not where:
+            return Message("watch.rank", "rank {rank}", rank=self.rank)
+        return Message("watch.rank-at", "rank {rank} ({where})", rank=self.rank, where=clauses(where))
 
 
 class Straggler(NamedTuple):
@@ -163,7 +166,7 @@ def problems(job: WatchedJob) -> list[Message]:
             Message(
                 "watch.silent",
                 "no sign of life from {ranks} for {time}",
-                ranks=f"{plural('rank', len(silent))} {listed((rank.rank for rank in silent), 6)}",
+                ranks=ranks_in_words([rank.rank for rank in silent], 6),
                 time=duration(max(rank.silent_s or 0.0 for rank in silent)),
             )
         )
@@ -171,6 +174,11 @@ def problems(job: WatchedJob) -> list[Message]:
     if job.straggler:
         sentences.append(_holds_up(job, job.straggler))
     return sentences
+
+
+def ranks_in_words(ranks: Sequence[int], limit: int) -> Message:
+    """The first `limit` of some ranks and the number of the others: "ranks 1, 2 and 3 more"."""
+    return Message("watch.ranks", "{noun} {ranks}", noun=plural("rank", len(ranks)), ranks=listed(ranks, limit))
 
 
 def duration(value: float | None) -> str:
@@ -194,10 +202,10 @@ def _holds_up(job: WatchedJob, straggler: Straggler) -> Message:
     return Message(
         "watch.straggler",
         "{rank} slows down the others{since}, by its {part}: {lag}{more}",
-        rank=rank.name if rank else f"rank {lag.rank}",
+        rank=(rank or WatchedRank(lag.rank, "unknown")).name,
         since=since,
-        part=lag.part,
-        lag=lag,
+        part=PARTS[lag.part],
+        lag=lag.figures,
         more=more,
     )
 

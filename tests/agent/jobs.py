@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from hccl_kit.agent.assignment import AssignedRank, Assignment
-from tests.launch.jobs import finish
+from tests.launch.jobs import command_lines, finish
 from tests.places import ROOT
 
 MARK = "HCCL_KIT_RUN_ID"
@@ -63,17 +63,6 @@ class Job:
 
     def guards(self) -> list[int]:
         return [pid for pid, line in command_lines() if self.assignment.mark in line]
-
-
-def command_lines() -> list[tuple[int, str]]:
-    found = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            line = path.read_bytes().replace(b"\0", b" ").decode(errors="replace")
-        except OSError:  # it ended meanwhile
-            continue
-        found.append((int(path.parent.name), line))
-    return found
 
 
 def make_job(

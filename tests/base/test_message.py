@@ -15,6 +15,14 @@ PLAIN = {
 """Rooms whose messages are texts without an id."""
 ERRORS: dict[str, tuple[str, ...]] = {"KitError": (), "ParseError": ("source", "column", "width")}
 """What makes its message from an id and a template, and what else it is given by name."""
+MAKERS = {
+    "Message": (),
+    **{name: ("fix", "hint", *others) for name, others in ERRORS.items()},
+    "verdict": ("fix", "hint", "why", "is_certain", "code", "contradicts"),
+    "cannot_tell": ("fix", "hint"),
+}
+"""The same of all that makes messages. A fix and a reason are templates with the same values."""
+MORE = ("fix", "why")
 TEXTS = {"KitError": ("message", "hint"), "ParseError": ("message", "hint"), "Finding": ("message", "hint")}
 """What takes messages, and which of its arguments are some, in their order."""
 
@@ -41,31 +49,31 @@ def test_a_message_can_be_copied_and_sent_to_another_process() -> None:
         assert (copied, copied.id, copied.values) == (message, message.id, message.values)
 
 
-def messages() -> Iterator[tuple[str, str, list[str], set[str]]]:
-    """Every message of the package: its place, id, templates (with that of the next step), the names of its values."""
-    for place, call in calls("Message", *ERRORS):
+def messages() -> Iterator[tuple[str, dict[str, str], set[str]]]:
+    """Every message of the package: its place, templates by id, the names of its values."""
+    for place, call in calls(*MAKERS):
         assert isinstance(call.func, ast.Name)
-        if call.func.id in ERRORS and len(call.args) < 2:
-            continue  # it is given a message
-        if not isinstance(call.args[0], ast.Constant):
-            continue  # what makes them, and texts of tables, whose id is that of the table
-        name, template, *more = [ast.literal_eval(argument) for argument in call.args]
-        assert not more, f"{place}: a message has an id and a template"
-        own = {"fix", "hint", *ERRORS[call.func.id]} if call.func.id in ERRORS else set()
-        fixes = [ast.literal_eval(keyword.value) for keyword in call.keywords if keyword.arg == "fix"]
-        yield place, name, [template, *fixes], {str(keyword.arg) for keyword in call.keywords} - own
+        if len(call.args) < 2 or not isinstance(call.args[0], ast.Constant):
+            continue  # it is given a message, or it makes one; texts of tables have the id of the table
+        name, template = map(ast.literal_eval, call.args[:2])
+        assert call.func.id != "Message" or len(call.args) == 2, f"{place}: a message has an id and a template"
+        own = MAKERS[call.func.id]
+        more = {
+            f"{name}.{one.arg}": ast.literal_eval(one.value) for one in call.keywords if one.arg in {*MORE} & {*own}
+        }
+        yield place, {name: template, **more}, {str(keyword.arg) for keyword in call.keywords} - {*own}
 
 
 def test_every_template_is_a_literal_whose_fields_are_its_values() -> None:
-    for place, _, templates, values in messages():
-        parts = [part for template in templates for part in Formatter().parse(template)]
+    for place, templates, values in messages():
+        parts = [part for template in templates.values() for part in Formatter().parse(template)]
         assert {name for _, name, _, _ in parts if name is not None} == values, place
 
 
 def test_every_id_stands_for_one_template() -> None:
     places: dict[str, str] = {}
-    for place, name, templates, _ in messages():
-        for id_ in [name, f"{name}.fix"][: len(templates)]:
+    for place, templates, _ in messages():
+        for id_ in templates:
             assert id_ not in places, f"{id_} is at {places[id_]} and at {place}"
             places[id_] = place
 

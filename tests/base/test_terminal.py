@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hccl_kit.base.terminal import escaped, marked, printable, shown
+from hccl_kit.base.terminal import escaped, in_columns, marked, printable, shown
 
 
 @given(st.text())
@@ -21,6 +21,12 @@ def test_carets_count_cells_and_not_characters() -> None:
     assert marked("a服务b", 1, 2) == ("a服务b", " ^^^^")
     assert marked("e\u0301x", 2, 1) == ("e\u0301x", " ^")
     assert marked("ab", 2, 0) == ("ab", "  ^")
+
+
+def test_columns_are_aligned_by_cells() -> None:
+    rows = [("服", "1", "x"), ("abc", "22", "")]
+    assert in_columns(rows, left=(0, 2)) == ["服    1  x", "abc  22"]
+    assert in_columns(rows) == ["服    1  x", "abc  22"]
 
 
 @given(st.integers(0, 2000), st.integers(0, 500))
@@ -51,3 +57,8 @@ def test_a_field_has_no_invisible_characters(text: str) -> None:
 
 def test_a_field_keeps_all_visible_characters() -> None:
     assert escaped("服 a\u202eb\n") == "服 a\\u202eb\\n"
+
+
+def test_columns_are_aligned_by_their_width() -> None:
+    rows = [["rank", "状态", "step"], ["10", "running", "5"]]
+    assert in_columns(rows, left=(1,)) == ["rank  状态     step", "  10  running     5"]

@@ -15,7 +15,6 @@ from hccl_kit.check.rule_pages import (
     as_lines,
     as_sections,
     documents,
-    in_columns,
     page_address,
     severities,
 )
@@ -130,7 +129,6 @@ def test_lines_are_aligned_in_columns() -> None:
     assert len(lines) == len(CATALOGUE)
     starts = {line.index(rule.title) for line, rule in zip(lines, CATALOGUE, strict=True)}
     assert len(starts) == 1
-    assert in_columns([("a", "bb", ""), ("ccc", "d", "e")]) == "a    bb\nccc  d   e"
 
 
 def test_the_json_form_has_every_field() -> None:

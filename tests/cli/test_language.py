@@ -50,8 +50,8 @@ SITUATIONS = {
     ("preflight", "good.json", "--server", "n9", "--select", "HK607"): '表中没有服务器 "n9"；现有',
     ("preflight", "good.json", "--select", "HK615"): "HK615 用于比较各服务器",
     ("preflight", "good.json", "--cards", "--dry-run"): "每轮中，每张卡 ping 另一张卡",
-    ("diagnose", "logs"): "无法判断：no log has an error",
-    ("diagnose", "job"): "解决方法:     清理磁盘",
+    ("diagnose", "logs"): "首错：        无法判断：日志中没有能说明原因的报错",
+    ("diagnose", "job"): "解决方法：    清理磁盘",
     ("rules",): "错误；a3 上为警告",
     ("chekc",): "是否应为 hccl-kit check？",
 }

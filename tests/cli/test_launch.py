@@ -173,13 +173,6 @@ def test_without_a_command_nothing_is_written_but_in_a_folder_with_the_trainer(
     assert "python -u tools/train.py --config configs/rec/crnn" in (table.parent / "slurm4p.sbatch").read_text()
 
 
-def test_an_empty_folder_as_of_an_unset_variable_is_refused(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit, match="2"):
-        main([TABLE, "--to", "slurm", "-o", "", "--", "true"])
-    assert capsys.readouterr().err.endswith("argument -o/--output: '' is not a path\n")
-    assert files(table.parent) == [TABLE]
-
-
 def test_the_framework_that_a_program_imports_is_taken_where_the_launcher_starts_it(
     table: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -216,31 +209,6 @@ def test_other_names_for_a_way_to_start_say_what_it_is_here(
 def test_an_option_of_another_launcher_is_refused(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([TABLE, "--to", "bash", "--gres", "npu:8"]) == 2
     assert capsys.readouterr().err == "error: --gres is for --to slurm, not for --to bash\n"
-
-
-@pytest.mark.parametrize(
-    ("option", "text", "message"),
-    [
-        ("--kueue-queue", "a\nspec: {}", 'queue "a\\nspec: {}" is not valid; accepted: '),
-        ("--resource", "huawei.com/x\x1b[31m", 'resource "huawei.com/x\\u001b[31m" is not valid; accepted: '),
-        ("--name", "a\n---", 'name "a\\n---" is not valid; accepted: '),
-        ("--table-map", "../a", 'ConfigMap "../a" is not valid; accepted: '),
-        ("--image", "a: b", 'image "a: b" is not a valid image name; accepted: '),
-    ],
-)
-def test_a_name_that_kubernetes_does_not_accept_is_one_line(
-    table: Path, option: str, text: str, message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    given = ["--image", "registry/train:1"] if option != "--image" else []
-    assert main([TABLE, "--to", "jobset", *given, option, text, "--", "true"]) == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"error: {message}")
-    assert files(table.parent) == [TABLE]
-
-
-def test_two_dashes_without_a_command_are_refused(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([TABLE, "--to", "bash", "--"]) == 2
-    assert "no command follows --" in capsys.readouterr().err
 
 
 def test_a_table_that_breaks_a_rule_starts_nothing(table: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -68,15 +68,19 @@ class Job:
 
     def processes(self) -> list[str]:
         """The command lines of the remaining processes of the job."""
-        found = []
-        for path in Path("/proc").glob("[0-9]*/cmdline"):
-            try:
-                line = path.read_bytes().replace(b"\0", b" ").decode(errors="replace")
-            except OSError:  # it ended meanwhile
-                continue
-            if str(self.folder) in line:
-                found.append(line)
-        return found
+        return [line for _, line in command_lines() if str(self.folder) in line]
+
+
+def command_lines() -> list[tuple[int, str]]:
+    """The processes of this host, with their command lines."""
+    lines = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            line = path.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:  # it ended meanwhile
+            continue
+        lines.append((int(path.parent.name), line))
+    return lines
 
 
 def make_job(folder: Path, command: Sequence[str] | None, *, ranks: int = 4, table_name: str = TABLE) -> Job:

@@ -11,7 +11,7 @@ from pathlib import Path
 from hccl_kit.table import formats
 from hccl_kit.table.model import Device, RankTable, Server
 from tests.lab.hosts import Hosts
-from tests.launch.jobs import TABLE, clean_environ
+from tests.launch.jobs import TABLE, clean_environ, command_lines
 from tests.launch.ways import fake
 from tests.places import ROOT
 
@@ -130,15 +130,7 @@ class NodesJob:
 
     def processes(self) -> list[str]:
         """The command lines of the remaining processes of the job."""
-        found = []
-        for path in Path("/proc").glob("[0-9]*/cmdline"):
-            try:
-                line = path.read_bytes().replace(b"\0", b" ").decode(errors="replace")
-            except OSError:  # it ended meanwhile
-                continue
-            if str(self.folder) in line:
-                found.append(line[-200:])
-        return found
+        return [line[-200:] for _, line in command_lines() if str(self.folder) in line]
 
 
 def make_nodes_job(

@@ -130,7 +130,7 @@ def test_ranks_without_steps_are_ignored() -> None:
 def test_two_ranks_are_compared_with_each_other() -> None:
     found = straggler([planted(0.5, 1, 2)] * WINDOWS)
     assert found is not None
-    assert (found.rank, str(found)) == (
+    assert (found.rank, found.figures) == (
         1,
         "1.65 s a step for data and computing, the others 1.10 s (50% more)",
     )

@@ -1,7 +1,10 @@
 """The text report."""
 
+import re
 from dataclasses import replace
 
+from hccl_kit.base.terminal import text_width
+from hccl_kit.base.translation import speak
 from hccl_kit.selftest.evidence import weigh
 from hccl_kit.selftest.measured import Collective, Measured, Split
 from hccl_kit.selftest.rounds import Card
@@ -92,3 +95,16 @@ def test_an_uncertain_fault_is_a_warning() -> None:
 def test_control_characters_in_names_of_a_table_are_replaced() -> None:
     cards = tuple(Card(card.rank, "\x1b[31mhost", card.device) for card in healthy(1, 2).cards)
     assert "\x1b" not in text(replace(healthy(1, 2), cards=cards))
+
+
+def test_people_read_chinese() -> None:
+    speak("zh")
+    try:
+        lines = text(harmed()).splitlines()
+    finally:
+        speak("en")
+    assert re.fullmatch(r"\S+：\d+ 台服务器，\d+ 个 rank，用 MPI 测量", lines[0])
+    rows = lines[2 : lines.index("", 2)]
+    assert len({text_width(row.partition("#")[0].rstrip()) for row in rows}) == 1
+    assert [line for line in lines if line.startswith("错误：")]
+    assert [line for line in lines if line.startswith("  解决方法：")]

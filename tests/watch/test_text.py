@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from hccl_kit.base.terminal import text_width
+from hccl_kit.base.translation import speak
 from hccl_kit.runtime.pulse import Span
 from hccl_kit.watch.look import Folder
 from hccl_kit.watch.text import HEADINGS, as_line, as_text, cells
@@ -57,3 +58,17 @@ def test_unknown_values_are_a_dash(rank: WatchedRank, expected: str) -> None:
 def test_a_job_without_ranks_is_one_line() -> None:
     assert as_line(job("x", 0.0, ())) == "x: unknown, 0 ranks"
     assert as_text(job("x", 0.0, ())).startswith("x: unknown, 0 ranks")
+
+
+def test_people_read_chinese(tmp_path: Path) -> None:
+    watched = Folder(run(tmp_path / "r", 3, slow=1)).look()
+    speak("zh")
+    try:
+        lines = as_text(watched).splitlines()
+    finally:
+        speak("en")
+    assert lines[0].endswith("：运行中，3 个 rank，step 40，4.55 step/s，loss 1.5")
+    assert lines[1].startswith("问题：rank 1（n0，1 号卡） 拖慢了其他 rank（自 step 1 起），慢在计算：")
+    table = lines[lines.index("") + 1 :][:4]
+    assert table[0].split()[:4] == ["rank", "主机", "卡", "状态"]
+    assert len({text_width(line) for line in table}) == 1

@@ -98,6 +98,11 @@ class KnownError(NamedTuple):
                 yield Message(TEXTS, sentence, **{name: values[name] for name in blanks})
 
 
+def row_text(text: str) -> str:
+    """A text of a table of errors as a message, which a sentence may hold; one with braces, as in commands, stays."""
+    return text if "{" in text or "}" in text else Message(TEXTS, text)
+
+
 def _first_match(patterns: Iterable[str], line: str) -> re.Match[str] | None:
     for pattern in patterns:
         if literal_of(pattern) in line and (match := re.search(pattern, line)):

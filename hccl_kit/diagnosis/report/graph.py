@@ -10,9 +10,11 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import NamedTuple
 
+from hccl_kit.base.translation import translated
 from hccl_kit.diagnosis.report.markup import element, text
-from hccl_kit.diagnosis.report.names import rank_name, short_names
+from hccl_kit.diagnosis.report.names import full_name, short_names
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect, Wait
+from hccl_kit.diagnosis.verdict.names import with_noun
 
 MAX_BOXES = 120
 _WIDTH, _HEIGHT, _GAP_X, _GAP_Y = 190, 30, 70, 12
@@ -115,9 +117,9 @@ def _corners(shown: Sequence[Box]) -> list[tuple[int, int]]:
 def _box(box: Box, corner: tuple[int, int], culprit: Suspect | None) -> str:
     x, y = corner
     names = short_names(box.ranks)
-    label = f"{'ranks' if len(box.ranks) > 1 else 'rank'} {names}" if box.ranks[0].rank is not None else names
+    label = names if box.ranks[0].rank is None else translated(with_noun(names, is_one=len(box.ranks) == 1))
     short = label if len(label) <= _LABEL else label[: _LABEL - 1] + "\N{HORIZONTAL ELLIPSIS}"
-    full = rank_name(box.ranks[0]) if len(box.ranks) == 1 else label
+    full = translated(full_name(box.ranks[0])) if len(box.ranks) == 1 else label
     return element(
         "g",
         element("title", text(full)),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 
+from hccl_kit.base.message import Message
 from hccl_kit.diagnosis.facts import Place
 from hccl_kit.diagnosis.masking import Masker
 from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis, Suspect
@@ -26,7 +27,17 @@ def masked(diagnosis: Diagnosis, hosts: Iterable[str] = (), users: Iterable[str]
 
     _mapped(diagnosis, seen, seen)
     mask.learn(texts)
-    return _mapped(diagnosis, mask.text, mask.path)
+    return _mapped(diagnosis, lambda text: _masked(text, mask.text), mask.path)
+
+
+def _masked(text: str, mask: Callable[[str], str]) -> str:
+    """The text with marks. A message stays one, in other languages too, if it has the same marks when made anew."""
+    shown = mask(text)
+    if not isinstance(text, Message):
+        return shown
+    values = {name: _masked(one, mask) if isinstance(one, str) else one for name, one in text.values.items()}
+    message = Message(text.id, text.template, **values)
+    return message if message == shown else shown
 
 
 def _servers(diagnosis: Diagnosis) -> Iterator[str]:

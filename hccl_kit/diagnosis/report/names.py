@@ -1,4 +1,4 @@
-"""How ranks, places and moments are called in every form of the report."""
+"""How ranks and clocks are called in every form of the report."""
 
 from __future__ import annotations
 
@@ -7,23 +7,22 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from hccl_kit.base.message import Message
 from hccl_kit.base.wording import counted, listed, spans
-from hccl_kit.diagnosis.facts import Place
 from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis, Suspect
+from hccl_kit.diagnosis.verdict.names import rank_name, with_noun
 
 MIN_OFFSET = 1.0
 """Seconds; a clock that differs by less counts as right: most estimates are not more exact."""
 MAX_NAMED = 4
 """Ranks that are named with server and card; of more, only the numbers are listed."""
-NO_REASON = Message("diagnosis.no-reason", "the logs name no cause")
 
 
-def rank_name(suspect: Suspect) -> str:
-    """`rank 27 (10.0.0.3, card 11)`, as far as it is known."""
-    card = None if suspect.device is None else f"card {suspect.device}"
-    known = [part for part in (suspect.server, card) if part is not None]
-    if suspect.rank is None:
-        return " of ".join(reversed(known)) if card else f"a rank of {suspect.server}" if known else "an unknown rank"
-    return f"rank {suspect.rank}" + (f" ({', '.join(known)})" if known else "")
+def full_name(suspect: Suspect) -> str:
+    """`rank 27 (10.0.0.3, card 11)`, or `card 11 of 10.0.0.3` if its number is not known."""
+    if suspect.rank is not None or suspect.server is None:
+        return rank_name(suspect)
+    if suspect.device is None:
+        return Message("diagnosis.rank-of", "a rank of {server}", server=suspect.server)
+    return Message("diagnosis.card-of", "card {card} of {server}", card=suspect.device, server=suspect.server)
 
 
 def subject(diagnosis: Diagnosis, first: Suspect) -> str:
@@ -35,12 +34,12 @@ def subject(diagnosis: Diagnosis, first: Suspect) -> str:
         if not ranks:
             return Message("diagnosis.host", "host {name}", name=first.server)
         return Message("diagnosis.host-ranks", "host {name} (ranks {ranks})", name=first.server, ranks=ranks)
-    return rank_name(first)
+    return full_name(first)
 
 
 def short_name(suspect: Suspect) -> str:
     """`27`, or where the rank is if its number is not known."""
-    return str(suspect.rank) if suspect.rank is not None else rank_name(suspect)
+    return str(suspect.rank) if suspect.rank is not None else full_name(suspect)
 
 
 def short_names(suspects: Iterable[Suspect]) -> str:
@@ -50,21 +49,11 @@ def short_names(suspects: Iterable[Suspect]) -> str:
     return ",".join([*spans(ranks), *(short_name(one) for one in suspects if one.rank is None)])
 
 
-def rank_names(suspects: Sequence[Suspect]) -> str:
+def full_names(suspects: Sequence[Suspect]) -> str:
     """A few ranks with their places, or many as numbers."""
     if len(suspects) <= MAX_NAMED or any(one.rank is None for one in suspects):
-        return listed(map(rank_name, suspects))
-    return f"ranks {listed(spans(one.rank for one in suspects if one.rank is not None))}"
-
-
-def place_name(place: Place) -> str:
-    """`10.0.0.3/plog-4711.log:812`."""
-    return f"{place.file}:{place.line}"
-
-
-def reason(diagnosis: Diagnosis) -> str:
-    """Why the first fault is not known, as the rest of a sentence that begins with `cannot tell, because`."""
-    return diagnosis.reason.removeprefix("cannot tell").removeprefix(",").strip().removeprefix("because ") or NO_REASON
+        return listed(map(full_name, suspects))
+    return with_noun(listed(spans(one.rank for one in suspects if one.rank is not None)), is_one=False)
 
 
 def clock_sentences(offsets: Mapping[str, float]) -> list[str]:

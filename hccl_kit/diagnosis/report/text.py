@@ -7,21 +7,20 @@ from collections.abc import Iterator, Mapping
 from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import printable, text_width
 from hccl_kit.base.translation import translated
-from hccl_kit.base.wording import listed
+from hccl_kit.base.wording import clauses, listed, sentences
 from hccl_kit.diagnosis.errors.row import TEXTS
 from hccl_kit.diagnosis.moments import clock
 from hccl_kit.diagnosis.report.names import (
     clock_sentences,
+    full_name,
+    full_names,
     link_count,
-    place_name,
-    rank_name,
-    rank_names,
-    reason,
     short_name,
     short_names,
     subject,
 )
 from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis, FirstFault, Suspect
+from hccl_kit.diagnosis.verdict.names import place_name
 
 MAX_GROUPS = 3
 """Groups of ranks with one awaited rank that the cascade shows, a line each."""
@@ -37,12 +36,12 @@ _COLUMN = 14
 
 def as_text(diagnosis: Diagnosis) -> str:
     """The whole diagnosis, without control characters; no line for what is not known."""
-    rows = ((translated(heading), translated(value)) for heading, value in lines(diagnosis) if value)
-    return "\n".join(printable(_label(heading) + value) for heading, value in rows)
+    rows = ((_label(heading), translated(value)) for heading, value in lines(diagnosis) if value)
+    return "\n".join(printable(label + value) for label, value in rows)
 
 
 def _label(heading: str) -> str:
-    label = f"{heading}:" if heading else ""
+    label = translated(Message("diagnosis.label", "{heading}:", heading=heading)) if heading else ""
     return label + " " * (_COLUMN - text_width(label))
 
 
@@ -54,10 +53,10 @@ def lines(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
     others = [one for one in diagnosis.suspects if not (fault and one == fault.suspect)]
     if diagnosis.where not in ("host", "all"):
         either, suspects = Message("diagnosis.head-or", "or"), Message("diagnosis.head-suspects", "suspects")
-        yield either if fault else suspects, listed(map(rank_name, others))
+        yield either if fault else suspects, listed(map(full_name, others))
     for number, sentence in enumerate(cascade_sentences(diagnosis)):
         yield Message("diagnosis.head-cascade", "cascade") if number == 0 else "", sentence
-    yield Message("diagnosis.head-silent", "no log from"), rank_names(diagnosis.silent)
+    yield Message("diagnosis.head-silent", "no log from"), full_names(diagnosis.silent)
     clocks = clock_sentences(diagnosis.clock_offsets)
     yield (
         Message("diagnosis.head-clocks", "clocks"),
@@ -77,18 +76,17 @@ def lines(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
 
 
 def _cannot_tell(diagnosis: Diagnosis) -> str:
-    return Message("diagnosis.cannot-tell", "cannot tell, because {reason}", reason=reason(diagnosis))
+    reason = diagnosis.reason or Message("diagnosis.no-reason", "the logs name no cause")
+    return Message("diagnosis.cannot-tell", "cannot tell, because {reason}", reason=reason)
 
 
 def fault_sentence(fault: FirstFault, subject: str) -> str:
     """`rank 27 (10.0.0.3, card 11), 2025-11-20 21:37:51: could not listen on port 16666 [HK701 EI0019]`."""
-    time = clock(fault.time)
     codes = " ".join(filter(None, (fault.rule, fault.code)))
     return Message(
         "diagnosis.fault",
-        "{subject}{time}: {what}{codes}",
-        subject=subject,
-        time=time and f", {time}",
+        "{subject}: {what}{codes}",
+        subject=clauses(filter(None, (subject, clock(fault.time)))),
         what=translated(fault.kind, TEXTS),
         codes=codes and f" [{codes}]",
     )
@@ -101,18 +99,16 @@ def cascade_sentences(diagnosis: Diagnosis) -> Iterator[str]:
         return
     codes = sorted({wait.code for wait in waits if wait.code})
     number = len({wait.suspect for wait in waits})
-    groups = wait_groups(diagnosis)
-    items, named = f": {groups[0]}" if groups else "", f" [{', '.join(codes)}]" if codes else ""
     if number == 1:
-        yield Message("diagnosis.cascade-of-one", "1 rank waits for others{groups}{codes}", groups=items, codes=named)
+        sentence = Message("diagnosis.cascade-of-one", "1 rank waits for others")
     else:
-        yield Message(
-            "diagnosis.cascade",
-            "{number} ranks wait for others{groups}{codes}",
-            number=number,
-            groups=items,
-            codes=named,
-        )
+        sentence = Message("diagnosis.cascade", "{number} ranks wait for others", number=number)
+    groups = wait_groups(diagnosis)
+    if groups:
+        sentence = Message("diagnosis.cascade-groups", "{waits}: {group}", waits=sentence, group=groups[0])
+    if codes:
+        sentence = Message("diagnosis.cascade-codes", "{waits} [{codes}]", waits=sentence, codes=", ".join(codes))
+    yield sentence
     yield from groups[1 : MAX_GROUPS - 1]
     rest = groups[MAX_GROUPS - 1 :]
     if rest:
@@ -166,15 +162,13 @@ def waiting(diagnosis: Diagnosis) -> dict[Suspect, list[Suspect]]:
 
 def certainty_sentence(diagnosis: Diagnosis) -> tuple[str, str]:
     """How sure the diagnosis is, why, and what speaks against it."""
-    against = "; ".join(diagnosis.contradicts)
-    why = "; ".join(diagnosis.supports)
+    against, why = sentences(diagnosis.contradicts), sentences(diagnosis.supports)
     if diagnosis.first_fault is None:
-        return Message("diagnosis.head-facts", "facts"), "; ".join(part for part in (why, against) if part)
+        return Message("diagnosis.head-facts", "facts"), sentences([why, against])
     certain, likely = Message("diagnosis.head-certain", "certain"), Message("diagnosis.head-likely", "likely")
     doubt = (
         Message("diagnosis.against", "against it: {facts}", facts=against)
         if against
         else Message("diagnosis.no-contradiction", "nothing contradicts it")
     )
-    grounds = Message("diagnosis.why", "{facts}; {doubt}", facts=why, doubt=doubt) if why else doubt
-    return certain if diagnosis.certainty == "certain" else likely, grounds
+    return certain if diagnosis.certainty == "certain" else likely, sentences([why, doubt])

@@ -6,10 +6,13 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from hccl_kit.base.message import Message
+from hccl_kit.base.translation import translated
 from hccl_kit.diagnosis.moments import clock, timestamp
 from hccl_kit.diagnosis.report.markup import element, text
-from hccl_kit.diagnosis.report.names import place_name, rank_name
+from hccl_kit.diagnosis.report.names import full_name
 from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis, RankLine, Suspect
+from hccl_kit.diagnosis.verdict.names import place_name
 
 MAX_ROWS = 4096
 MAX_DOTS = 40
@@ -48,10 +51,11 @@ def as_svg(diagnosis: Diagnosis) -> str:
         for n, line in enumerate(shown)
     ]
     width, height = _LEFT + _WIDTH + _RIGHT, _HEAD + _ROW * len(shown) + 6
-    more = element("p", f"{len(lines) - MAX_ROWS} more ranks are not drawn.") if len(lines) > MAX_ROWS else ""
+    hidden = Message("diagnosis.more-ranks", "{number} more ranks are not drawn.", number=len(lines) - MAX_ROWS)
+    more = element("p", translated(hidden)) if len(lines) > MAX_ROWS else ""
     svg = element(
         "svg",
-        element("title", "Timeline of the ranks"),
+        element("title", translated(Message("diagnosis.timeline", "Timeline of the ranks"))),
         *_ticks(axis, height),
         *rows,
         id="timeline",
@@ -93,7 +97,7 @@ def _kind(suspect: Suspect, culprit: Suspect | None, silent: set[Suspect]) -> st
 
 def _row(line: RankLine, number: int, axis: Axis | None, kind: str, *, is_silent: bool) -> str:
     y = _HEAD + _ROW * number + _ROW // 2
-    name = rank_name(line.suspect)
+    name = translated(full_name(line.suspect))
     label = name if len(name) <= _LABEL else name[: _LABEL - 1] + "\N{HORIZONTAL ELLIPSIS}"
     known = [(time, phrase, place) for time, phrase, place in line.moments if time is not None and timestamp(time)]
     if len(known) > MAX_DOTS:
@@ -101,15 +105,16 @@ def _row(line: RankLine, number: int, axis: Axis | None, kind: str, *, is_silent
     dots = [
         element(
             "circle",
-            element("title", text(f"{clock(time)} {phrase} - {place_name(place)}")),
+            element("title", text(f"{clock(time)} {translated(phrase)} - {place_name(place)}")),
             cx=axis.x(time) if axis else _LEFT,
             cy=y,
             r=5 if kind == "culprit" else 4,
         )
         for time, phrase, place in known
     ]
-    why = "no log" if is_silent else "no error in its log"
-    note = [] if line.moments else [element("text", why, x=_LEFT + 6, y=y + 4, class_="none")]
+    no_log, no_error = Message("diagnosis.row-silent", "no log"), Message("diagnosis.row-quiet", "no error in its log")
+    why = no_log if is_silent else no_error
+    note = [] if line.moments else [element("text", translated(why), x=_LEFT + 6, y=y + 4, class_="none")]
     return element(
         "g",
         element("text", element("title", text(name)), text(label), x=4, y=y + 4),

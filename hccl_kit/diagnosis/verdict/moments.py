@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from hccl_kit.base.message import Message
 from hccl_kit.diagnosis.facts import ProgramEnded
 from hccl_kit.diagnosis.verdict.causes.cause import Case
 from hccl_kit.diagnosis.verdict.diagnosis import Moment
@@ -36,11 +37,15 @@ def moments(case: Case, rank: Rank) -> Iterator[Moment]:
 def _last_moments(record: Record) -> Iterator[Moment]:
     if last := record.last:
         collective = f"{last.operator} {last.sequence}"
-        yield last.event.time, f"entered {collective}, step {last.step}", last.event.place
+        yield (
+            last.event.time,
+            Message("diagnosis.entered", "entered {collective}, step {step}", collective=collective, step=last.step),
+            last.event.place,
+        )
         if last.left is not None:
-            yield last.left, f"left {collective}", last.event.place
+            yield last.left, Message("diagnosis.left", "left {collective}", collective=collective), last.event.place
     if record.alive:
-        yield record.alive.time, "last sign of life", record.alive.place
+        yield record.alive.time, Message("diagnosis.last-sign", "last sign of life"), record.alive.place
     if end := record.end:
-        how = f"ended: {end.how}" if end.how else ended(end.signal, end.code)
-        yield end.event.time, how, end.event.place
+        by_itself = Message("diagnosis.ended-with", "ended: {error}", error=end.how)
+        yield end.event.time, by_itself if end.how else ended(end.signal, end.code), end.event.place

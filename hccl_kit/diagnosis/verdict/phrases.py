@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hccl_kit.diagnosis.errors.row import row_text
 from hccl_kit.diagnosis.facts import (
     ArgumentMismatch,
     Connected,
@@ -25,7 +26,7 @@ from hccl_kit.diagnosis.facts import (
     Watchdog,
 )
 
-_PHRASES: dict[type, str] = {
+PHRASES: dict[type, str] = {
     ListenFailed: "could not listen on a port",
     LinkTimedOut: "timed out on a link",
     LinkRow: "timed out on a link",
@@ -45,8 +46,9 @@ _PHRASES: dict[type, str] = {
     PeerClosed: "lost the connection to a peer",
     Watchdog: "timed out in a collective",
 }
+OTHER = "reported an error"
 
 
 def phrase(fact: Fact) -> str:
-    """What happened, for a timeline."""
-    return fact.kind if isinstance(fact, Fault) else _PHRASES.get(type(fact), "reported an error")
+    """What happened, for a timeline: a text of the tables of errors."""
+    return row_text(fact.kind if isinstance(fact, Fault) else PHRASES.get(type(fact), OTHER))

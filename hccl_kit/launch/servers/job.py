@@ -135,12 +135,10 @@ def _decided(job: ServersJob, plan: LaunchPlan, failed: Job, supervisor: Supervi
 def _replaced(job: ServersJob, servers: Sequence[str], screen: Screen, otherwise: str) -> ServersJob | None:
     """The job with spares in the places of these servers; None, and `otherwise` is said, if that is not possible."""
     try:
-        placement, lines = job.placement.replace(servers)
+        return job._replace(placement=job.placement.replace(servers, lambda line: screen.say(f"{line}\n")))
     except KitError as error:
         screen.say(f"{otherwise}: {error.message}\n")
         return None
-    screen.say("".join(f"{line}\n" for line in lines))
-    return job._replace(placement=placement)
 
 
 def _allow_open_files(servers: int) -> None:

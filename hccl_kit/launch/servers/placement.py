@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
@@ -20,8 +20,8 @@ class Placement(NamedTuple):
     file: TableFile
     spares: tuple[Spare, ...] = ()
 
-    def replace(self, lost: Sequence[str], *, by: str | None = None) -> tuple[Placement, list[str]]:
-        """The placement with a spare in the place of each of these servers, and a line about each.
+    def replace(self, lost: Sequence[str], report: Callable[[str], object], *, by: str | None = None) -> Placement:
+        """The placement with a spare in the place of each of these servers; `report` gets a line about each.
 
         `by` names the spare for the only one. Raises KitError if no spare is left, or the table with it has an error.
         """
@@ -40,9 +40,11 @@ class Placement(NamedTuple):
             file = new_table(file, [(server, spare.entry)])
             left = ", ".join(spare.id for spare in spares) or "none"
             lines.append(f"spare {spare.id} takes the place of server {server}; left: {left}")
-        report = check_text(file.text, file.name)
-        errors = [finding.message for finding in report.findings if finding.severity == "error"]
-        if report.table is None or errors:
+        checked = check_text(file.text, file.name)
+        errors = [finding.message for finding in checked.findings if finding.severity == "error"]
+        if checked.table is None or errors:
             reason = errors[0] if errors else "it is not a rank table"
             raise KitError("launch.spare-table", "the table with the spare has an error: {reason}", reason=reason)
-        return Placement(report.table, file, tuple(spares)), lines
+        for line in lines:
+            report(line)
+        return Placement(checked.table, file, tuple(spares))

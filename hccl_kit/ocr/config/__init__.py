@@ -79,9 +79,13 @@ class Config:
 
     def on_validation(self) -> Config:
         """The configuration that evaluates the part of `train.dataset` that `train.validation` keeps back."""
+        return self.evaluating(self._parts_of_training()[1])
+
+    def evaluating(self, dataset: Mapping[str, Any]) -> Config:
+        """The configuration that evaluates another data set, with the transforms of this one."""
         pipeline = self["eval"]["dataset"]["transform_pipeline"]
-        dataset = {**self._parts_of_training()[1], "transform_pipeline": pipeline}
-        return replace(self, values={**self.values, "eval": {**self["eval"], "dataset": dataset}})
+        section = {**self["eval"], "dataset": {**dataset, "transform_pipeline": pipeline}}
+        return replace(self, values={**self.values, "eval": section})
 
     def _parts_of_training(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         """`train.dataset` in two parts without a common page: to train and to validate."""

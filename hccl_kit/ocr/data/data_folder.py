@@ -47,7 +47,7 @@ def _meaning(folder: Path, values: Mapping[str, Any]) -> Iterator[tuple[str, Any
     for section, file in (("train", files[0]), ("eval", files[-1])):
         yield f"{section}.dataset.dataset_root", str(folder)
         yield f"{section}.dataset.label_file", file.name
-        yield f"{section}.dataset.data_dir", _image_folder(folder, file, rows[file][0][0])
+        yield f"{section}.dataset.data_dir", image_folder(folder, file, rows[file][0][0])
         split = {"train": [0, 1 - TEST_SHARE], "eval": [1 - TEST_SHARE, 1]}[section] if len(files) == 1 else None
         yield f"{section}.dataset.split", split
     yield "train.validation", VALIDATION_SHARE
@@ -76,15 +76,18 @@ def _label_files(folder: Path) -> list[Path]:
     return files
 
 
-def _image_folder(folder: Path, labels: Path, first: str) -> str:
-    """Where the images of a label file are: in the folder itself, or in train and test as render-words has them."""
+def image_folder(folder: Path, labels: Path, first: str) -> str:
+    """Where the images of a label file are: in the folder itself, or in train and test as render-words has them.
+
+    `first` is the image that it names first. Raises KitError if that is in neither.
+    """
     places = [".", labels.stem.removesuffix("_gt")]
     for place in places:
         if (folder / place / first).is_file():
             return place
     raise KitError(
         "ocr.data-folder.images",
-        "-o data={folder}: there is no image {first}, the first that {labels} names",
+        "there is no image {first} in {folder}, the first that {labels} names",
         fix="paths in it are from {folder}, or from its subfolder {place}",
         folder=folder,
         first=first,

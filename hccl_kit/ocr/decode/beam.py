@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hccl_kit.ocr.charset import Charset
+from hccl_kit.ocr.decode import ctc
 from hccl_kit.ocr.decode.language_model import EDGE, LanguageModel
 from hccl_kit.ocr.decode.reading import Reading
 
@@ -49,17 +50,22 @@ class BeamSearch:
 
     The score of a text is log p(network) + `weight` * log p(model) + `bonus` for each character. Without a bonus, short
     texts win. A character that the model does not know gets neither: lines in other scripts are read as the network
-    reads them.
+    reads them. So are lines whose reading by the network is less like the texts of the model than `lowest`: in other
+    texts than its own, a model makes more mistakes than it corrects.
     """
 
     model: LanguageModel
     weight: float
     bonus: float
     width: int
+    lowest: float = -math.inf
 
     def decode(self, probabilities: NDArray[np.float32], charset: Charset) -> list[Reading]:
         """Probabilities (N, T, classes), the blank last, to N readings."""
-        return [self._read(_steps(line, charset.characters)) for line in probabilities]
+        return [
+            alone if self.model.likeness(alone.text) < self.lowest else self._read(_steps(line, charset.characters))
+            for line, alone in zip(probabilities, ctc.decode(probabilities, charset), strict=True)
+        ]
 
     def _read(self, steps: Iterable[Step]) -> Reading:
         prefixes = {"": _Prefix(bias=0.0, sure=0.0, blank=0.0)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import astuple, dataclass
 from math import sqrt
 from typing import TypeVar
@@ -15,6 +16,16 @@ C = TypeVar("C", bound="Counts")
 def standard_error(share: float, count: float) -> float:
     """That of a share of so many independent samples; 0 without samples."""
     return sqrt(share * (1 - share) / count) if count else 0.0
+
+
+def table(columns: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
+    """The lines of a table: a column for each of the rows of scores, which have the same names."""
+    widths = [max(10, len(name) + 2) for name in columns]
+    yield f"{'':24}" + "".join(f"{name:>{width}}" for name, width in zip(columns, widths, strict=True))
+    for name in next(iter(columns.values())):
+        cells = (row[name] for row in columns.values())
+        shown = (f"{cell:.4f}" if isinstance(cell, float) else str(cell) for cell in cells)
+        yield f"{name:24}" + "".join(f"{cell:>{width}}" for cell, width in zip(shown, widths, strict=True))
 
 
 @dataclass(frozen=True, slots=True)

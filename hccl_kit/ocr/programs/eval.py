@@ -1,7 +1,8 @@
 """Evaluate trained weights on a data set: words read correctly, texts found on pages, directions
 recognised.
 
-The data set is that of the section `eval` of the configuration. With several ranks, each rank
+The data set is that of the section `eval` of the configuration; with `eval.guard`, other sets are
+scored too, each in a column of the table. With several ranks, each rank
 reads a part of it. The weights are best.ckpt of the training of the configuration, or the file
 eval.ckpt_load_path; a line on stderr names them. --picture shows the worst samples first: lines
 with the text that was read and the right one, or pages with found, missed and false boxes. No
@@ -10,6 +11,7 @@ picture is written if all are right.
 examples:
   hccl-kit eval -c rec/crnn/crnn_small.yaml
   hccl-kit eval -c ./runs/db_r18/train_config.yaml --picture worst.png --worst 40
+  hccl-kit eval -c ./runs/mine/train_config.yaml -o 'eval.guard=[rendered, general/test_gt.txt]'
 
 Exit codes: 0 done; 2 could not run.
 """
@@ -17,7 +19,7 @@ Exit codes: 0 done; 2 could not run.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -29,11 +31,14 @@ from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.output_place import assert_free_picture
 from hccl_kit.base.terminal import printable
+from hccl_kit.ocr.data.guard import guards
 from hccl_kit.ocr.run import engine, program
 
 if TYPE_CHECKING:
+    from hccl_kit.ocr.checkpoints.weights_file import WeightsFile
     from hccl_kit.ocr.config import Config
     from hccl_kit.ocr.infer.inference import Prediction
+    from hccl_kit.ocr.metrics.counts import Counts
     from hccl_kit.runtime.join import World
     from hccl_kit.runtime.worker_env import WorkerEnv
 
@@ -107,7 +112,11 @@ def _evaluate(request: Request, config: Config, world: World, notes: list[str]) 
     assert_one_file_of_weights(weights.sha256, world)
     for note in notes if world.is_main and not request.json else ():
         print(note)
-    evaluator = Evaluator(config, world, lambda message: progress.say(f"warning: {printable(message)}"))
+
+    def warn(message: str) -> None:
+        progress.say(f"warning: {printable(message)}")
+
+    evaluator = Evaluator(config, world, warn)
     images = -(-len(evaluator.samples) // world.size)
     network = engines.trained(config, evaluator.inference, request.engine, images=images)
     mistakes = dict[int, str]()
@@ -117,6 +126,9 @@ def _evaluate(request: Request, config: Config, world: World, notes: list[str]) 
             mistakes[prediction.number] = mistake
 
     counts, distances = evaluator(network, quiet=not world.is_main, see=see)
+    guard = {}
+    for name, other in guards(config).items():
+        guard[name] = Evaluator(other, world, warn)(network, quiet=not world.is_main).counts.row()
     for number in sorted(mistakes):
         print(mistakes[number])
     if request.picture is not None:
@@ -125,7 +137,20 @@ def _evaluate(request: Request, config: Config, world: World, notes: list[str]) 
             write_atomically(request.picture, drawing.encoded(picture, request.picture.suffix))
             progress.say(f"wrote: {request.picture}")
     if world.is_main:
-        print(json.dumps({**counts.row(), "weights": weights.row()}) if request.json else counts)
+        _print(request, counts, guard, weights)
+
+
+def _print(request: Request, counts: Counts, guard: Mapping[str, Mapping[str, float]], weights: WeightsFile) -> None:
+    """The scores as JSON, in a line, or if there are several sets as a table."""
+    from hccl_kit.ocr.metrics.counts import table  # noqa: PLC0415  # loads numpy
+
+    row = counts.row()
+    if request.json:
+        print(json.dumps({**row, **({"guard": guard} if guard else {}), "weights": weights.row()}))
+    elif guard:
+        print(*table({"eval.dataset": row, **guard}), sep="\n")
+    else:
+        print(counts)
 
 
 if __name__ == "__main__":

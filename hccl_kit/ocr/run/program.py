@@ -37,6 +37,7 @@ from hccl_kit.ocr.checkpoints import fetch
 from hccl_kit.ocr.checkpoints.weights_file import WeightsFile
 from hccl_kit.ocr.config import schema
 from hccl_kit.ocr.data.data_folder import expanded
+from hccl_kit.ocr.data.guard import guards
 from hccl_kit.ocr.data.sources import are_there, sources
 from hccl_kit.runtime.consistency import JointError
 from hccl_kit.runtime.detect import LAUNCHERS, detect
@@ -260,7 +261,12 @@ def assert_read(unread: int, images: int) -> None:
 
 
 def assert_files(config: Config, data: Sequence[str] = ()) -> None:
-    """Raises KitError if the dictionary or a data set of the sections `data` cannot be read."""
+    """Raises KitError if the dictionary or a data set of the sections `data` cannot be read.
+
+    Those of `eval.guard` belong to the section `eval`.
+    """
+    if "eval" in data:
+        guards(config)
     post = config.values.get("postprocess", {})
     if "character_dict_path" in post:
         _assert_dictionary(post, "postprocess")

@@ -142,7 +142,7 @@ def facts(config: Config) -> dict[str, str]:
     keeps its ratio, see `_padding`. `postprocess`: its name defines the outputs. `characters` (recognition): the token
     of each class; null is the CTC blank, "<go>" and "<stop>" are BOS and EOS of an attention head. `character` (PP-OCR,
     recognition): as in PaddleOCR's files, one in each line, without the blank and the space. `classes`
-    (classification): their names.
+    (classification): their names. `language_model`: that there was one, and that the file lacks it.
     """
     pixels, transforms = pixel_format(config.transforms("eval")), config.transforms("eval")
     post = {key: value for key, value in config["postprocess"].items() if key not in NOT_OF_THE_FILE}
@@ -159,6 +159,8 @@ def facts(config: Config) -> dict[str, str]:
     if config["model"]["type"] == "rec":
         values["characters"] = _classes(config)
     names = {"colours": pixels.colours, "interpolation": INTERPOLATION}
+    if config["postprocess"].get("language_model"):
+        names["language_model"] = "not in this file: it gives what the network reads alone"
     if order_of_file := order(config):
         values["characters"] = [" " if number < 0 else values["characters"][number] for number in order_of_file]
         names["character"] = "\n".join(values["characters"][1:-1])

@@ -13,7 +13,7 @@ from hccl_kit.ocr.data.lines.line_sources import read_lines
 from hccl_kit.ocr.data.samples import numbered_lines
 from hccl_kit.ocr.data.sources import are_there
 from hccl_kit.ocr.decode.beam import BeamSearch
-from hccl_kit.ocr.decode.language_model import LanguageModel
+from hccl_kit.ocr.decode.language_model import LanguageModel, lowest_likeness
 
 T = TypeVar("T")
 MOST = 100_000
@@ -54,9 +54,14 @@ def beam_search(config: Config, texts: Sequence[str], charset: Charset) -> BeamS
     if not texts:
         return None
     known = frozenset(charset.characters.lower())
-    readable = ("".join(character for character in text.lower() if character in known) for text in texts)
-    model = LanguageModel(readable, order=options["order"])
-    return BeamSearch(model, weight=options["weight"], bonus=options["bonus"], width=options["beam_width"])
+    readable = ["".join(character for character in text.lower() if character in known) for text in texts]
+    return BeamSearch(
+        LanguageModel(readable, order=options["order"]),
+        weight=options["weight"],
+        bonus=options["bonus"],
+        width=options["beam_width"],
+        lowest=lowest_likeness(readable, order=options["order"]),
+    )
 
 
 def _read(path: Path) -> list[str]:

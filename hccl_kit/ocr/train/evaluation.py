@@ -43,6 +43,7 @@ def evaluate(job: Job, progress: Progress, *, draw_worst: bool = False) -> tuple
     started = time.perf_counter()
     with job.step.weights_in_use():
         counts, distances = job.evaluator(job.network, alive=lambda: job.heartbeat.beat(progress.step))
+        guard = {} if progress.step else {"guard": {name: of.row() for name, of in _guard(job, 0).items()}}
         score = counts.score(job.config["metric"]["main_indicator"])
         is_best = score > progress.best
         progress = replace(progress, best=max(score, progress.best))
@@ -57,23 +58,32 @@ def evaluate(job: Job, progress: Progress, *, draw_worst: bool = False) -> tuple
         f"evaluation after step {progress.step}: {counts}{', the best so far' if is_best else ''}, "
         f"{time.perf_counter() - started:.1f} s"
     )
-    job.log.evaluation({"step": progress.step, **counts.row()})
+    job.log.evaluation({"step": progress.step, **counts.row(), **guard})
     return counts, progress
 
 
-def test(job: Job) -> Counts | None:
-    """The scores of best.ckpt on the data that chose nothing; None if the run has no such data.
+def of_best(job: Job) -> tuple[Counts | None, dict[str, Counts]]:
+    """The scores of best.ckpt on the data that chose nothing, None if the run has no such data; and on `eval.guard`.
 
     Every rank must call it. The network keeps its weights.
     """
-    if job.test is None:
-        return None
+    if job.test is None and not job.guard:
+        return None, {}
     weights = tuple(job.network.get_parameters())
     with swapped(weights, [weight.asnumpy() for weight in weights]):
         if job.world.is_main:
             checkpoint.load(job.folder / BEST, weights)
         parameters.broadcast(weights, job.world)
-        return job.test(job.network, alive=lambda: job.heartbeat.beat(job.last_step)).counts
+        scores = job.test(job.network, alive=lambda: job.heartbeat.beat(job.last_step)) if job.test else None
+        return (scores.counts if scores else None), _guard(job, job.last_step)
+
+
+def _guard(job: Job, step: int) -> dict[str, Counts]:
+    """The scores of the weights in use on each set of `eval.guard`."""
+    return {
+        name: evaluator(job.network, alive=lambda: job.heartbeat.beat(step)).counts
+        for name, evaluator in job.guard.items()
+    }
 
 
 def keep_last(job: Job, progress: Progress) -> None:

@@ -21,6 +21,7 @@ from hccl_kit.ocr.checkpoints.checkpoint import Progress
 from hccl_kit.ocr.checkpoints.previous_run import make_room, restarts_of_run, wanted_start
 from hccl_kit.ocr.config import BEST, Config
 from hccl_kit.ocr.data.feed import Feed
+from hccl_kit.ocr.data.guard import guards
 from hccl_kit.ocr.infer.evaluate import Evaluator
 from hccl_kit.ocr.run.consistency import assert_one_data_set, assert_one_dictionary
 from hccl_kit.ocr.run.log import RunLog
@@ -47,6 +48,8 @@ class Job:
     """Its scores choose the best weights."""
     test: Evaluator | None
     """Of the data that chooses nothing, to be used once; None without `train.validation`."""
+    guard: Mapping[str, Evaluator]
+    """Of the sets of `eval.guard`, by their names there."""
     network: nn.Cell
     step: TrainStep
     start: Progress
@@ -125,6 +128,7 @@ def build_job(config: Config, world: World, log: RunLog) -> Job:
         feed=feed,
         evaluator=evaluator,
         test=test,
+        guard={name: Evaluator(other, world, log.warn) for name, other in guards(config).items()},
         network=network,
         step=step,
         start=_start(config, world, log, parameters.state(network, step), task.dictionary),

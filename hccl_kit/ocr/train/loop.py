@@ -89,7 +89,8 @@ def _run(job: Job, batches: Iterator[tuple[int, Batch]]) -> dict[str, Any]:
         evaluation.keep_last(job, progress)
     else:
         counts, progress = evaluation.evaluate(job, progress, draw_worst=True)
-    return summary.write(job, progress, counts, meter, test=evaluation.test(job), straggler=stragglers.verdict)
+    test, guard = evaluation.of_best(job)
+    return summary.write(job, progress, counts, meter, test=test, guard=guard, straggler=stragglers.verdict)
 
 
 def _announce(job: Job) -> None:

@@ -56,7 +56,7 @@ class StragglerCheck:
         lag, since = straggler
         if self.verdict is None:
             self.verdict = {"rank": lag.rank, "part": lag.part, "since_step": since}
-            self.warn(f"rank {lag.rank} slows down the others since step {since}, by its {lag.part}: {lag}")
+            self.warn(f"rank {lag.rank} slows down the others since step {since}, by its {lag.part}: {lag.figures}")
         self.verdict |= {
             "until_step": None,
             "last_step": last,

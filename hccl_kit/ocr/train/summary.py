@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from math import hypot
 from typing import Any
 
@@ -14,7 +14,7 @@ from hccl_kit.ocr.checkpoints import fetch
 from hccl_kit.ocr.checkpoints.checkpoint import Progress
 from hccl_kit.ocr.checkpoints.previous_run import METRICS, SUMMARY, stale_exports
 from hccl_kit.ocr.config import BEST
-from hccl_kit.ocr.metrics.counts import Counts
+from hccl_kit.ocr.metrics.counts import Counts, standard_error, table
 from hccl_kit.ocr.run import curves
 from hccl_kit.ocr.run.consistency import gather_digests
 from hccl_kit.ocr.train import parameters
@@ -32,12 +32,14 @@ def write(
     meter: Meter,
     *,
     test: Counts | None = None,
+    guard: Mapping[str, Counts],
     straggler: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Write summary.json and curves.png (rank 0), and return the former's values.
 
-    `counts` are those of the last evaluation, `test` those of best.ckpt on data that chose nothing; `straggler` is the
-    rank that held up the others, if one did. Raises TrainingError if the ranks end with different parameters.
+    `counts` are those of the last evaluation; `test` those of best.ckpt on data that chose nothing, and `guard` on the
+    sets of `eval.guard`; `straggler` is the rank that held up the others, if one did. Raises TrainingError if the ranks
+    end with different parameters.
     """
     still = parameters.still(job.initial, job.network)
     digests = gather_digests(job.world, parameters.digest(job.network))
@@ -70,6 +72,8 @@ def write(
         summary |= {"before": compared["before"], "kept": compared["best"]}
     if test:
         summary |= {"scores_are_of": "the validation part of train.dataset", "test": {**test.row(), "weights": BEST}}
+    guarded = _guarded(job, guard)
+    summary |= {"guard": guarded} if guarded else {}
     if started := fetch.wanted(job.config["model"]):
         summary["started_from"] = started
     job.log.write(SUMMARY, json.dumps(summary, indent=4) + "\n")
@@ -80,8 +84,13 @@ def write(
     for path in stale_exports(job.folder) if job.world.is_main else ():
         job.log.warn(f"{path} is older than {BEST}: export it again")
     if compared and indicator:
-        for line in (*_table(compared), gain(compared, indicator)):
+        floats = {
+            name: {key: cell for key, cell in row.items() if isinstance(cell, float)} for name, row in compared.items()
+        }
+        for line in (*table(floats), gain(compared, indicator)):
             job.log.say(line)
+    for name, rows in guarded.items():
+        job.log.say(forgetting(name, rows))
     if test:
         job.log.say(f"eval.dataset, read once, with {BEST}: {test}")
     on = "validation: " if test else ""
@@ -104,11 +113,33 @@ def comparison(
     return {"before": evaluations[0], "best": best, "last": last}
 
 
-def _table(columns: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
-    yield f"{'':24}" + "".join(f"{name:>10}" for name in columns)
-    for name, value in columns["before"].items():
-        if isinstance(value, float):
-            yield f"{name:24}" + "".join(f"{row[name]:10.4f}" for row in columns.values())
+def _guarded(job: Job, guard: Mapping[str, Counts]) -> dict[str, dict[str, Any]]:
+    """The scores on each set of `eval.guard`: those of best.ckpt, and those of the start if they were taken."""
+    before = job.log.evaluations().get(0, {}).get("guard", {}) if job.world.is_main else {}
+    return {
+        name: {**({"before": before[name]} if name in before else {}), "best": counts.row()}
+        for name, counts in guard.items()
+    }
+
+
+def _shares(row: Mapping[str, float]) -> dict[str, float]:
+    return {name: value for name, value in row.items() if isinstance(value, float)}
+
+
+def forgetting(name: str, rows: Mapping[str, Mapping[str, float]]) -> str:
+    """How well a set of `eval.guard` is read `before` the training, if that was evaluated, and with the `best` weights.
+
+    Of lines `exact` counts: it sees case and spaces also where `metric` ignores them.
+    """
+    best = rows["best"]
+    before = rows.get("before", best)
+    unit, count = next(iter(best.items()))
+    score = next(score for score in ("exact", "accuracy", "f-score") if score in best)
+    change = f"{before[score]:.2%} -> {best[score]:.2%}" if "before" in rows else f"{best[score]:.2%}"
+    error = hypot(*(standard_error(row[score], count) for row in (before, best)))
+    lost = score != "f-score" and before[score] - best[score] > 2 * error
+    said = f"guard {name}: {score} {change} of {count} {unit}"
+    return f"{said}; {BEST} has forgotten some of them" if lost else said
 
 
 def gain(columns: Mapping[str, Mapping[str, float]], indicator: str) -> str:

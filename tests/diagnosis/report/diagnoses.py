@@ -60,7 +60,7 @@ def cannot_tell() -> Diagnosis:
         silent=(),
         clock_offsets={},
         links=0,
-        reason="cannot tell, because logs of 10.0.0.4 are missing",
+        reason="logs of 10.0.0.4 are missing",
         fix="collect the logs of 10.0.0.4",
         supports=(),
         contradicts=("the operators of both are equal",),

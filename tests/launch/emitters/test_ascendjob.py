@@ -1,6 +1,5 @@
 """The manifest of an AscendJob: requirements of the operator and of Kubernetes, and the ranks of its pods."""
 
-import copy
 import os
 import signal
 from collections.abc import Mapping
@@ -63,50 +62,6 @@ def test_the_leader_and_the_number_of_pods_are_set() -> None:
     assert shape("mindspore") == ({"Scheduler": 1, "Worker": 2}, 3)
     assert shape("pytorch_host_network") == ({"Master": 1, "Worker": 1}, 2)
     assert shape("pytorch_one_server") == ({"Master": 1}, 1)
-
-
-WORKER = ("spec", "replicaSpecs", "Worker")
-CONTAINER = (*WORKER, "template", "spec", "containers", 0)
-BREAKS: list[tuple[tuple[str | int, ...], object, str]] = [
-    (("metadata", "labels", "framework"), "keras", "framework 'keras'"),
-    (("metadata", "labels", "ring-controller.atlas"), "", "the job does not say which chip it wants"),
-    (("metadata", "name"), "a_b", "name 'a_b'"),
-    (("spec", "successPolicy"), "Any", "successPolicy"),
-    (("spec", "schedulerName"), "default-scheduler", "schedulerName"),
-    (("spec", "runPolicy", "schedulingPolicy", "minAvailable"), 2, "minAvailable is not 3"),
-    (("spec", "replicaSpecs", "Scheduler", "replicas"), 2, "mindspore needs one Scheduler"),
-    ((*WORKER, "replicas"), 0, "no replicas"),
-    ((*WORKER, "restartPolicy"), "Always", "restartPolicy of Worker"),
-    ((*WORKER, "template", "metadata", "labels", "ring-controller.atlas"), "", "which chip it wants"),
-    ((*WORKER, "template", "metadata", "labels", "hccl-kit/job"), "x", "two pods may share a server"),
-    ((*CONTAINER, "name"), "train", "the container is not called ascend"),
-    ((*CONTAINER, "image"), "", "no image"),
-    ((*CONTAINER, "ports", 0, "name"), "http", "ascendjob-port"),
-    ((*CONTAINER, "resources", "limits"), {}, "requests are not limits"),
-    ((*CONTAINER, "resources", "requests"), {}, "cards of Worker"),
-    ((*CONTAINER, "env", 0, "name"), "X", "ASCEND_VISIBLE_DEVICES"),
-    ((*WORKER, "template", "spec", "hostNetwork"), True, "HCCL_IF_IP"),
-    ((*CONTAINER, "volumeMounts", 0, "name"), "x", "volumes and their places"),
-    ((*WORKER, "template", "spec", "volumes", 0, "configMap", "name"), "x", "a ConfigMap is missing"),
-]
-
-
-@pytest.mark.parametrize(("way", "value", "fault"), BREAKS, ids=[fault for *_, fault in BREAKS])
-def test_the_manifest_check_finds_a_broken_field(way: tuple[str | int, ...], value: object, fault: str) -> None:
-    documents = copy.deepcopy(documents_of(made("mindspore")))
-    *path, last = way
-    place: Any = job_of(documents)
-    for key in path:
-        place = place[key]
-    place[last] = value
-    assert any(fault in found for found in check_manifest(documents))
-
-
-def test_the_schema_rejects_a_field_that_kubernetes_would_drop() -> None:
-    job = job_of(documents_of(made("mindspore")))
-    job["spec"]["replicaSpecs"]["Worker"]["template"]["spec"]["hostnetwork"] = True
-    with pytest.raises(jsonschema.ValidationError, match="hostnetwork"):
-        jsonschema.validate(job, schemas.ASCEND_JOB)
 
 
 @pytest.mark.parametrize("framework", ["mindspore", "pytorch"])

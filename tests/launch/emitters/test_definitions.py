@@ -1,6 +1,5 @@
-"""Every kind of object that a launcher writes matches its published definition, and unknown fields are detected."""
+"""Every kind of object that a launcher writes matches its published definition, with all options too."""
 
-from collections.abc import Iterator, Mapping
 from typing import Any
 
 import jsonschema
@@ -9,7 +8,7 @@ import pytest
 from hccl_kit.launch.emitters import LAUNCHERS, emit
 from tests.launch.crds import CRDS
 from tests.launch.manifests import Value, documents_of
-from tests.launch.schemas import BY_KIND, Schema
+from tests.launch.schemas import BY_KIND
 from tests.launch.ways import planned, servers
 
 TWO = servers(range(2), range(2), ids=("10.0.0.1", "10.0.0.2"))
@@ -41,43 +40,8 @@ def documents(launcher: str, *, full: bool) -> list[Value]:
     return documents_of(emit(launcher, *made, image="registry/train:1", **options))
 
 
-def schema_of(document: Value) -> Schema:
-    kind = document["kind"]
-    return CRDS.get(kind) or BY_KIND[kind]
-
-
-def records(schema: Schema, value: Any) -> Iterator[dict[str, Any]]:
-    """The objects in a document whose fields its definition names."""
-    if isinstance(value, list):
-        for one in value:
-            yield from records(schema["items"], one)
-    elif isinstance(value, dict):
-        named: Mapping[str, Schema] = schema.get("properties", {})
-        if schema.get("additionalProperties") is False:
-            yield value
-        for key, inner in value.items():
-            yield from records(named.get(key) or schema["additionalProperties"], inner)
-
-
 @pytest.mark.parametrize("full", [False, True], ids=["plain", "full"])
 @pytest.mark.parametrize("launcher", PODS)
-def test_an_unknown_field_or_a_wrong_type_is_detected_at_any_position(launcher: str, full: bool) -> None:
+def test_every_document_matches_its_published_definition(launcher: str, full: bool) -> None:
     for document in documents(launcher, full=full):
-        check = jsonschema.Draft202012Validator(schema_of(document))
-        check.validate(document)
-        found = list(records(schema_of(document), document))
-        assert found
-        for place in found:
-            place["unknown"] = "x"
-            assert not check.is_valid(document)
-            del place["unknown"]
-            for name in list(place):
-                kept, place[name] = place[name], None
-                assert not check.is_valid(document), name
-                place[name] = kept
-        check.validate(document)
-
-
-def test_every_kind_with_a_definition_is_written() -> None:
-    written = {document["kind"] for launcher in PODS for document in documents(launcher, full=True)}
-    assert written == {*CRDS, *BY_KIND}
+        jsonschema.validate(document, CRDS.get(document["kind"]) or BY_KIND[document["kind"]])

@@ -71,6 +71,14 @@ def test_the_language_model_resolves_ambiguities() -> None:
     assert read.confidence == pytest.approx((1 + 0.4 + 1) / 3)
 
 
+def test_a_line_that_is_unlike_the_texts_is_read_by_the_network_alone() -> None:
+    blurred = of({"c": 1.0}, {"0": 0.6, "a": 0.4}, {"t": 1.0})
+    likeness = MODEL.likeness("c0t")
+    for lowest, text in ((likeness - 0.1, "cat"), (likeness + 0.1, "c0t")):
+        limited = BeamSearch(MODEL, weight=0.5, bonus=0.0, width=16, lowest=lowest)
+        assert limited.decode(blurred, WORDS)[0].text == text
+
+
 def test_the_case_is_determined_by_the_network() -> None:
     [read] = search(weight=0.5).decode(of({"C": 0.9, "c": 0.1}, {"0": 0.6, "A": 0.4}, {"T": 1.0}), WORDS)
     assert read.text == "CAT"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hccl_kit.ocr.decode.language_model import EDGE, LanguageModel
+from hccl_kit.ocr.decode.language_model import EDGE, LanguageModel, lowest_likeness
 
 LETTERS = "abc"
 
@@ -47,3 +47,24 @@ def test_the_beginning_of_a_text_is_a_context() -> None:
 def test_case_is_ignored() -> None:
     model = LanguageModel(["Total", "TOTAL"], order=3)
     assert model.log_probability("T", "to") == model.log_probability("t", "TO")
+
+
+def test_texts_of_its_kind_are_more_like_it_than_others() -> None:
+    model = LanguageModel(["total 12.50", "total 7.20", "change 3.00"], order=4)
+    likenesses = [model.likeness(text) for text in ("total 9.00", "latot", "Haus", "水")]
+    assert likenesses == sorted(likenesses, reverse=True)
+    assert model.likeness("") == 0.0
+
+
+def test_the_limit_leaves_out_one_unseen_text_of_twenty() -> None:
+    """The unseen texts are each fifth: five of 100 are of another kind."""
+    texts = [f"total {number}.00" for number in range(500)]
+    texts[:25:5] = ["qqqqq"] * 5
+    limit = lowest_likeness(texts, order=3)
+    model = LanguageModel([text for number, text in enumerate(texts) if number % 5], order=3)
+    assert model.likeness("qqqqq") < limit <= min(model.likeness(text) for text in texts[25::5])
+
+
+def test_few_texts_leave_out_nothing() -> None:
+    assert lowest_likeness(["a"] * 95, order=3) == -math.inf
+    assert lowest_likeness(["a"] * 100, order=3) > -1

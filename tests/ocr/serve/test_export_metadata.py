@@ -153,6 +153,13 @@ def test_metadata_name_every_class_of_an_attention_head() -> None:
     assert len(facts) == loaded["model"]["head"]["out_channels"]
 
 
+def test_metadata_say_that_a_language_model_is_not_in_the_file() -> None:
+    for options, said in (("null", False), ("{}", True)):
+        facts = export_metadata.facts(config.load(CONFIG, [f"postprocess.language_model={options}"]))
+        assert ("language_model" in facts) is said
+        assert "language_model" not in json.loads(facts["postprocess"])
+
+
 def test_metadata_describe_all_transforms_before_the_normalisation() -> None:
     facts = export_metadata.facts(config.load(CONFIG.with_name("crnn_receipts_words.yaml")))
     assert [name for step in json.loads(facts["resize"]) for name in step] == [

@@ -100,6 +100,15 @@ def test_characters_outside_the_dictionary_are_removed_from_the_texts(folder: Pa
     assert not search.model.knows("ä")
 
 
+def test_the_limit_for_lines_unlike_the_texts_follows_from_the_texts(folder: Path) -> None:
+    search = language.beam_search(made(folder), ["tt", "tät"] * 100, Charset("t"))
+    few = language.beam_search(made(folder), ["tt", "tät"], Charset("t"))
+    assert search is not None
+    assert few is not None
+    assert few.lowest < search.lowest < 0
+    assert search.model.likeness("q") < search.lowest <= search.model.likeness("tt")
+
+
 def test_other_heads_have_no_language_model(folder: Path) -> None:
     wrong = made(folder)
     wrong["postprocess"]["name"] = "RecAttnLabelDecode"

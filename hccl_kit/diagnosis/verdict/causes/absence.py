@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from hccl_kit.base.message import Message
 from hccl_kit.diagnosis.facts import Progress, RootCreated, RootSilent
-from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, cannot_tell, listed, missing_logs, named
+from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, cannot_tell, missing_logs, verdict
+from hccl_kit.diagnosis.verdict.causes.rendezvous import NO_LOG, start_of
 from hccl_kit.diagnosis.verdict.job import Rank
+from hccl_kit.diagnosis.verdict.names import rank_name, rank_names
 
 ENOUGH = 3
 """Number of ranks that gave up at the root, from which on the one that did not is named although logs are missing."""
@@ -16,24 +19,34 @@ def alone_without_error(case: Case) -> Cause | None:
     if not others or (case.waits.targets and not _only_at_root(case)):
         return None
     suspects = [rank.suspect for rank in quiet]
+    ranks = rank_names(suspects)
     if len(quiet) != 1:
-        return cannot_tell(f"{listed(suspects)} report no error", suspects) if quiet else None
+        return cannot_tell("diagnosis.quiet", "{ranks} report no error", suspects, ranks=ranks) if quiet else None
     (rank,) = quiet
     is_root = any(isinstance(event.fact, RootCreated) for event in rank.events) or 0 in rank.groups.values()
     if is_root and any(isinstance(event.fact, RootSilent) for other in others for event in other.events):
-        return cannot_tell(f"{named(rank.suspect)}, the root, reports no error, but it waits for the others", suspects)
+        return cannot_tell(
+            "diagnosis.quiet-root",
+            "{rank}, the root, reports no error, but it waits for the others",
+            suspects,
+            rank=rank_name(rank.suspect),
+        )
     missing = missing_logs(case.job)
     if doubt := _doubt(case, rank, others, missing):
-        return cannot_tell(f"{listed(suspects)} reports no error, but {doubt}", [*suspects, *case.job.silent])
-    return Cause(
-        "likely",
+        either = [*suspects, *case.job.silent]
+        return cannot_tell(
+            "diagnosis.quiet-doubt", "{rank} reports no error, but {doubt}", either, rank=ranks, doubt=doubt
+        )
+    return verdict(
+        "diagnosis.only-quiet",
         "reports no error, all others a timeout",
-        (rank.suspect,),
-        None,
-        tuple(case.waits.waiting[other.suspect] for other in others),
-        fix=f"look at what the program of {named(rank.suspect)} did instead of joining the others",
-        supports=(f"{len(others)} ranks timed out waiting, this one did not",),
-        contradicts=(missing,) if missing else (),
+        suspects,
+        [case.waits.waiting[other.suspect] for other in others],
+        fix="look at what the program of {rank} did instead of joining the others",
+        why="{number} ranks timed out waiting, this one did not",
+        contradicts=[missing],
+        rank=rank_name(rank.suspect),
+        number=len(others),
     )
 
 
@@ -41,11 +54,16 @@ def _doubt(case: Case, rank: Rank, others: list[Rank], missing: str) -> str:
     """Why a rank without an error may not be the one that the others waited for; "" if nothing speaks against it."""
     own, furthest = _last_step(rank), max(map(_last_step, others))
     if own and furthest > own + 1:  # the ranks of a job take each step together
-        return f"its log ends in step {own}, and others took step {furthest}: the log is cut"
+        return Message(
+            "diagnosis.quiet-cut",
+            "its log ends in step {step}, and others took step {furthest}: the log is cut",
+            step=own,
+            furthest=furthest,
+        )
     # A rank that is connected to the root gives up when all do; one that does not has another reason.
     if missing and not (case.waits.edges and _only_at_root(case) and len(others) >= ENOUGH):
         return missing
-    return "only one other rank left a log" if len(others) < 2 else ""
+    return Message("diagnosis.quiet-alone", "only one other rank left a log") if len(others) < 2 else ""
 
 
 def only_silent(case: Case) -> Cause | None:
@@ -57,15 +75,9 @@ def only_silent(case: Case) -> Cause | None:
     others = [rank for rank in case.job.ranks if rank.suspect != root]
     if not others or not all(any(isinstance(event.fact, RootSilent) for event in rank.events) for rank in others):
         return None
-    return Cause(
-        "likely",
-        "never joined the communicator, and left no log",
-        silent,
-        "EI0015",
-        tuple(case.waits.waiting[rank.suspect] for rank in others),
-        fix=f"find out why {listed(silent)} did not start, or did not get as far as creating the communicator",
-        supports=(f"the other {len(others) + 1} ranks are connected",),
-    )
+    why = Message("diagnosis.others-joined", "the other {number} ranks are connected", number=len(others) + 1)
+    events = tuple(case.waits.waiting[rank.suspect] for rank in others)
+    return Cause("likely", NO_LOG, silent, "EI0015", events, fix=start_of(silent), supports=(why,))
 
 
 def _only_at_root(case: Case) -> bool:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
 from typing import NamedTuple
 
-from hccl_kit.base.wording import listed as shortlist
+from hccl_kit.base.message import Message
+from hccl_kit.base.wording import listed
 from hccl_kit.diagnosis.facts import Event, Heartbeat
 from hccl_kit.diagnosis.verdict.clocks import Clocks
 from hccl_kit.diagnosis.verdict.diagnosis import Blame, Certainty, Suspect
 from hccl_kit.diagnosis.verdict.job import Job, Rank
+from hccl_kit.diagnosis.verdict.names import rank_name, rank_names
 from hccl_kit.diagnosis.verdict.waits import WAITING, Waits
 
 
@@ -117,35 +119,6 @@ def by_rank(suspect: Suspect) -> tuple[bool, int, str, int]:
     return suspect.rank is None, suspect.rank or 0, suspect.server or "", suspect.device or 0
 
 
-def named(suspect: Suspect) -> str:
-    """`rank 27 (10.0.0.3, card 11)`, as far as it is known."""
-    place = ", ".join(
-        [
-            *([suspect.server] if suspect.server else []),
-            *([f"card {suspect.device}"] if suspect.device is not None else []),
-        ]
-    )
-    if suspect.rank is None:
-        return place or "an unknown rank"
-    return f"rank {suspect.rank}" + (f" ({place})" if place else "")
-
-
-def listed(suspects: Iterable[Suspect], most: int = 8) -> str:
-    """`ranks 1, 3 and 5`; servers where ranks are not known."""
-    known = list(suspects)
-    words = [str(one.rank) if one.rank is not None else named(one) for one in known[:most]]
-    more = f" and {len(known) - most} more" if len(known) > most else ""
-    noun = "" if all(one.rank is None for one in known) else "rank " if len(known) == 1 else "ranks "
-    return f"{noun}{', '.join(words)}{more}"
-
-
-def rank_list(numbers: Sequence[int]) -> str:
-    """Ranks by number in a sentence: rank 3, ranks 1, 2, ranks 4 to 7."""
-    if len(numbers) > 2 and list(numbers) == list(range(numbers[0], numbers[-1] + 1)):
-        return f"ranks {numbers[0]} to {numbers[-1]}"
-    return f"{'rank' if len(numbers) == 1 else 'ranks'} {shortlist(numbers)}"
-
-
 def most_common(values: Iterable[Hashable]) -> list[Hashable]:
     """The most frequent values: several if they are equally frequent."""
     counts = Counter(values)
@@ -158,14 +131,64 @@ def order(time: float | None) -> float:
     return inf if time is None else time
 
 
-def cannot_tell(reason: str, suspects: Iterable[Suspect] = (), events: Iterable[Event] = ()) -> Cause:
-    """The answer that names no first fault."""
-    return Cause("cannot_tell", "", tuple(suspects), None, tuple(events), reason)
+def verdict(
+    id_: str,
+    kind: str,
+    suspects: Iterable[Suspect],
+    events: Iterable[Event] = (),
+    /,
+    *,
+    is_certain: bool = False,
+    code: str | None = None,
+    fix: str = "",
+    hint: str = "",
+    why: str = "",
+    contradicts: Iterable[str] = (),
+    **values: object,
+) -> Cause:
+    """The answer that names a first fault: messages of the templates, by the ids ID, ID.fix and ID.why.
+
+    They have the same values. A fix that is a message already is given as `hint`.
+    """
+    return Cause(
+        "certain" if is_certain else "likely",
+        Message(id_, kind, **values),
+        tuple(suspects),
+        code,
+        tuple(events),
+        fix=Message(f"{id_}.fix", fix, **values) if fix else hint,
+        supports=(Message(f"{id_}.why", why, **values),) if why else (),
+        contradicts=tuple(filter(None, contradicts)),
+    )
+
+
+def cannot_tell(
+    id_or_reason: str,
+    template: str | None = None,
+    suspects: Iterable[Suspect] = (),
+    events: Iterable[Event] = (),
+    /,
+    *,
+    fix: str = "",
+    hint: str = "",
+    **values: object,
+) -> Cause:
+    """The answer that names no first fault: its reason, and a fix, by the ids ID and ID.fix.
+
+    A message that exists already is given alone, and one for the fix as `hint`.
+    """
+    reason = id_or_reason if template is None else Message(id_or_reason, template, **values)
+    step = Message(f"{id_or_reason}.fix", fix, **values) if fix else hint
+    return Cause("cannot_tell", "", tuple(suspects), None, tuple(events), reason, step)
+
+
+def missing_log(suspect: Suspect) -> Message:
+    """That the log of a rank is missing."""
+    return Message("diagnosis.missing-log", "the log of {rank} is missing", rank=rank_name(suspect))
 
 
 def missing_logs(job: Job) -> str:
     """Which logs are missing, in words; "" if none are."""
-    if not job.silent:
-        return ""
     servers = sorted({one.server for one in job.silent if one.server})
-    return f"logs of {', '.join(servers[:8])} are missing" if servers else f"logs of {listed(job.silent)} are missing"
+    owners = listed(servers[:8]) or rank_names(job.silent)
+    return Message("diagnosis.missing-logs", "logs of {owners} are missing", owners=owners) if owners else ""

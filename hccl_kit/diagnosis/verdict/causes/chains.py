@@ -4,11 +4,22 @@ from __future__ import annotations
 
 from collections import defaultdict
 
+from hccl_kit.base.message import Message
+from hccl_kit.base.wording import sentences
 from hccl_kit.diagnosis.facts import Event, OperatorTimedOut
-from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, by_rank, cannot_tell, listed, missing_logs, named
+from hccl_kit.diagnosis.verdict.causes.cause import (
+    Case,
+    Cause,
+    by_rank,
+    cannot_tell,
+    missing_log,
+    missing_logs,
+    verdict,
+)
 from hccl_kit.diagnosis.verdict.causes.links import broken_servers, of_servers
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect
 from hccl_kit.diagnosis.verdict.job import Rank
+from hccl_kit.diagnosis.verdict.names import rank_name, rank_names
 from hccl_kit.diagnosis.verdict.waits import Edge
 
 ENOUGH = 3
@@ -66,14 +77,15 @@ def chain(case: Case) -> Cause | None:
     if len(ends) > 1:
         if host := silent_host(case):
             return host
-        reason = f"the chains of waits end at {listed(sorted(ends, key=str))}"
-        return cannot_tell(_joined(reason, missing_logs(case.job)), sorted(ends, key=str), events)
+        suspects = sorted(ends, key=str)
+        reason = Message("diagnosis.chains-end", "the chains of waits end at {ranks}", ranks=rank_names(suspects))
+        return cannot_tell(sentences([reason, missing_logs(case.job)]), None, suspects, events)
     (end,) = ends
     rank = case.job.by_suspect.get(end)
-    doubt = _doubt(case, end, rank)
-    if doubt:
-        return cannot_tell(doubt, [end], events)
+    if doubt := _doubt(case, end, rank):
+        return cannot_tell(doubt, None, [end], events)
     kind, fix = _words(end, rank)
+    number = len(case.waits.targets)
     return Cause(
         "likely",
         kind,
@@ -81,7 +93,7 @@ def chain(case: Case) -> Cause | None:
         edges[0].code,
         tuple(events),
         fix=fix,
-        supports=(f"all chains of waits end there ({len(case.waits.targets)} ranks)",),
+        supports=(Message("diagnosis.end-of-chains", "all chains of waits end there ({number} ranks)", number=number),),
         contradicts=(missing_logs(case.job),) if case.job.silent and rank is not None else (),
     )
 
@@ -99,15 +111,17 @@ def silent_host(case: Case) -> Cause | None:
     if any(one.server == server for one in waiting):
         return None  # some of its ranks do wait, so that it is not all of the host
     members = sorted((one for one in case.job.everyone if one.server == server), key=by_rank)
-    return Cause(
-        "likely",
+    return verdict(
+        "diagnosis.silent-host",
         "stopped taking part: none of its ranks waits, and those of all other hosts do",
-        tuple(members),
-        "EI0002",
-        tuple(list(waiting.values())[:8]),
-        fix=f"see whether {server} is up (`last -x reboot`), whether its pod was evicted, and what its launcher says",
-        supports=(f"all {len(waiting)} ranks of other hosts wait",),
-        contradicts=(missing_logs(case.job),) if case.job.silent else (),
+        members,
+        list(waiting.values())[:8],
+        code="EI0002",
+        fix="see whether {server} is up (`last -x reboot`), whether its pod was evicted, and what its launcher says",
+        why="all {number} ranks of other hosts wait",
+        contradicts=[missing_logs(case.job)],
+        server=server,
+        number=len(waiting),
     )
 
 
@@ -118,32 +132,46 @@ def _doubt(case: Case, end: Suspect, rank: Rank | None) -> str:
     If all wait for it directly, they would also wait for the other one.
     """
     if not case.waits.all_lead_to(end):
-        return f"not all ranks wait for {named(end)}"
+        return Message("diagnosis.not-awaited-by-all", "not all ranks wait for {rank}", rank=rank_name(end))
     targets = case.waits.targets.values()
     direct = sum(end in awaited for awaited in targets)
     is_central = direct >= max(ENOUGH, len(targets))
     if rank is None:
         quiet = any(other.suspect != end for other in case.without_error)
         if len(case.job.silent) > 1 or quiet or case.job.size is None or not is_central:
-            return missing_logs(case.job) or f"the log of {named(end)} is missing"
+            return missing_logs(case.job) or missing_log(end)
         return ""
     if end in case.waits.waiting or (rank.is_cut and not is_central):
-        return f"the log of {named(end)} does not show which rank it waited for"
+        return Message(
+            "diagnosis.no-target", "the log of {rank} does not show which rank it waited for", rank=rank_name(end)
+        )
     if direct == 1 and all(isinstance(edge.event.fact, OperatorTimedOut) for edge in case.waits.edges_to(end)):
-        return f"only one rank waits for {named(end)}, whose log may end before its own timeout"
+        return Message(
+            "diagnosis.awaited-by-one",
+            "only one rank waits for {rank}, whose log may end before its own timeout",
+            rank=rank_name(end),
+        )
     return missing_logs(case.job) if case.job.silent and not is_central else ""
 
 
-def _joined(*parts: str) -> str:
-    return "; ".join(part for part in parts if part)
-
-
 def _words(end: Suspect, rank: Rank | None) -> tuple[str, str]:
+    name = rank_name(end)
     if rank is None:
-        return "left no log, and all others wait for it", f"see whether {named(end)} was started, and why it ended"
+        return (
+            Message("diagnosis.awaited-silent", "left no log, and all others wait for it"),
+            Message("diagnosis.awaited-silent.fix", "see whether {rank} was started, and why it ended", rank=name),
+        )
     if rank.is_cut:
-        return "has a cut log, and all others wait for it", f"see what {named(end)} printed last, and why it stopped"
+        return (
+            Message("diagnosis.awaited-cut", "has a cut log, and all others wait for it"),
+            Message("diagnosis.awaited-cut.fix", "see what {rank} printed last, and why it stopped", rank=name),
+        )
     return (
-        "never entered the operator that all others wait in",
-        f"look at what the program of {named(end)} does: `py-spy dump --pid {rank.process.pid}` while it hangs",
+        Message("diagnosis.awaited", "never entered the operator that all others wait in"),
+        Message(
+            "diagnosis.awaited.fix",
+            "look at what the program of {rank} does: `py-spy dump --pid {pid}` while it hangs",
+            rank=name,
+            pid=rank.process.pid,
+        ),
     )

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
-from hccl_kit.base.wording import counted
+from hccl_kit.base.message import Message
+from hccl_kit.base.wording import counted, sentences
 from hccl_kit.diagnosis.facts import Alive, Event
-from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, cannot_tell, order, rank_list
-from hccl_kit.diagnosis.verdict.causes.recorded import SAME_STEPS
+from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, cannot_tell, order, verdict
+from hccl_kit.diagnosis.verdict.causes.recorded import end_in_order
 from hccl_kit.diagnosis.verdict.job import Job
+from hccl_kit.diagnosis.verdict.names import rank_list
 from hccl_kit.diagnosis.verdict.record import OWN, Entry, Record
 
 
@@ -22,16 +24,21 @@ def left_early(case: Case) -> Cause | None:
         entry = awaited.get(number)
         is_behind = bool(record.entries) and max(record.entries) < front and not record.is_cut
         if entry or is_behind:
-            last = f"after collective {max(record.entries)}" if record.entries else "before that"
-            return Cause(
-                "certain",
-                f"finished after step {record.step}, while the others continued",
-                case.job.suspects([number]),
-                events=(record.end.event,),
-                fix=SAME_STEPS,
-                supports=(f"it left {last}; others are in collective {entry.sequence if entry else front}",),
+            why = Message(
+                "diagnosis.left-early.why",
+                "it left {after}; others are in collective {number}",
+                after=_after(record.entries),
+                number=entry.sequence if entry else front,
             )
+            return end_in_order(case, number, record.end, why)._replace(certainty="certain")
     return None
+
+
+def _after(entries: Iterable[int]) -> Message:
+    last = max(entries, default=None)
+    if last is None:
+        return Message("diagnosis.before-that", "before that")
+    return Message("diagnosis.after-collective", "after collective {number}", number=last)
 
 
 def late(case: Case) -> Cause | None:
@@ -42,21 +49,49 @@ def late(case: Case) -> Cause | None:
     if not waiting or not behind:
         return None
     first = min(behind, key=lambda number: (awaited[number].sequence, number))
-    collective, alive, step = _numbered(awaited[first]), records[first].alive, records[first].step
-    doing = alive.fact.doing if alive and isinstance(alive.fact, Alive) else None
-    busy = "is in no collective" if alive is None else "is busy with its own code"
-    reason = (f"waits for {doing}" if doing else busy) + ("" if step is None else f" since step {step}")
-    size = counted(len(records) + len(case.job.unrecorded), "rank")
-    has_entered = f"{len(waiting)} of {size} have entered {collective}, it has not"
-    fix = "its data arrives too slowly: check the disk and the data loader of that server"
-    return Cause(
-        "certain" if len(behind) == 1 and not any(record.is_cut for record in records.values()) else "likely",
-        f"never entered {collective}, where the others wait: it {reason}",
-        case.job.suspects([first, *(number for number in behind if number != first)]),
-        events=_since(records[first]),
-        fix=fix if doing == "data" else "see its stacks and log",
-        supports=(has_entered + ("; it is alive" if alive else ""),),
+    record, collective = records[first], _numbered(awaited[first])
+    entered = Message(
+        "diagnosis.late.why",
+        "{number} of {ranks} have entered {collective}, it has not",
+        number=len(waiting),
+        ranks=counted(len(records) + len(case.job.unrecorded), "rank"),
+        collective=collective,
     )
+    cause = verdict(
+        "diagnosis.late",
+        "never entered {collective}, where the others wait: it {reason}",
+        case.job.suspects([first, *(number for number in behind if number != first)]),
+        _since(record),
+        is_certain=len(behind) == 1 and not any(record.is_cut for record in records.values()),
+        hint=_SLOW_DATA if _doing(record) == "data" else Message("diagnosis.late.fix", "see its stacks and log"),
+        collective=collective,
+        reason=_state(record),
+    )
+    is_alive = Message("diagnosis.alive", "it is alive") if record.alive else ""
+    return cause._replace(supports=(sentences([entered, is_alive]),))
+
+
+_SLOW_DATA = Message(
+    "diagnosis.slow-data.fix", "its data arrives too slowly: check the disk and the data loader of that server"
+)
+
+
+def _doing(record: Record) -> str | None:
+    """What the program itself says that it waits for."""
+    return record.alive.fact.doing if record.alive and isinstance(record.alive.fact, Alive) else None
+
+
+def _state(record: Record) -> Message:
+    """What a rank does that is late."""
+    if doing := _doing(record):
+        state = Message("diagnosis.waits-for", "waits for {what}", what=doing)
+    elif record.alive is None:
+        state = Message("diagnosis.in-no-collective", "is in no collective")
+    else:
+        state = Message("diagnosis.busy", "is busy with its own code")
+    if record.step is None:
+        return state
+    return Message("diagnosis.since-step", "{state} since step {step}", state=state, step=record.step)
 
 
 def _since(record: Record) -> tuple[Event, ...]:
@@ -75,14 +110,19 @@ def crossed(case: Case) -> Cause | None:
     if len(both) < 2 or not awaited.keys() <= inside.keys():
         return None
     first, other = both[0], next((number for number in both if inside[number] is awaited[both[0]]), both[1])
-    return Cause(
-        "likely",
-        f"is in {named_entry(inside[first])} {inside[first].sequence} while rank {other} is in "
-        f"{named_entry(inside[other])} {inside[other].sequence} of another group: they wait for each other",
+    return verdict(
+        "diagnosis.crossed",
+        "is in {own} {number} while rank {other} is in {others} {place} of another group: they wait for each other",
         case.job.suspects(both),
-        events=(inside[first].event,),
+        [inside[first].event],
         fix="all ranks must enter the collectives of different groups in the same order",
-        supports=(f"{rank_list(both)} each wait in a collective that another of them has not entered",),
+        why="{ranks} each wait in a collective that another of them has not entered",
+        own=named_entry(inside[first]),
+        number=inside[first].sequence,
+        other=other,
+        others=named_entry(inside[other]),
+        place=inside[other].sequence,
+        ranks=rank_list(both),
     )
 
 
@@ -92,23 +132,33 @@ def never_began(case: Case) -> Cause | None:
     waiting = [record.inside for record in records.values() if record.inside]
     if not missing or not waiting:
         return None
-    why = f"there is no record of {rank_list(missing)}"
+    names = rank_list(missing)
     if len(missing) > len(records):  # most records were not collected, or are written elsewhere
-        return cannot_tell(f"{why}, only of {rank_list(list(records))}", case.job.suspects(missing))
-    return Cause(
-        "likely",
-        f"left no record, and the others wait in {_numbered(max(waiting, key=lambda entry: entry.sequence))}",
+        return cannot_tell(
+            "diagnosis.few-records",
+            "there is no record of {ranks}, only of {others}",
+            case.job.suspects(missing),
+            ranks=names,
+            others=rank_list(list(records)),
+        )
+    return verdict(
+        "diagnosis.no-record",
+        "left no record, and the others wait in {collective}",
         case.job.suspects(missing),
         fix="check whether they were started; collect the folder of the run from their servers",
-        supports=(why,),
+        why="there is no record of {ranks}",
+        collective=_numbered(max(waiting, key=lambda entry: entry.sequence)),
+        ranks=names,
     )
 
 
 def named_entry(entry: Entry) -> str:
     """A collective with what its ranks give: all_reduce of 4096 bytes, all_reduce of Float [1024]."""
     if entry.shape:
-        return f"{entry.operator} of {entry.shape}"
-    return entry.operator if entry.size is None else f"{entry.operator} of {entry.size} bytes"
+        return Message("diagnosis.of-shape", "{operator} of {shape}", operator=entry.operator, shape=entry.shape)
+    if entry.size is None:
+        return entry.operator
+    return Message("diagnosis.of-size", "{operator} of {size} bytes", operator=entry.operator, size=entry.size)
 
 
 def _numbered(entry: Entry) -> str:

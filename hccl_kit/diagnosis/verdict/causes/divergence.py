@@ -6,11 +6,14 @@ import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from pathlib import PurePath
 
+from hccl_kit.base.message import Message
 from hccl_kit.diagnosis.facts import Fault, Oversized
 from hccl_kit.diagnosis.verdict.causes import gloo_ring
-from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, cannot_tell, most_common, rank_list
+from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, cannot_tell, most_common
 from hccl_kit.diagnosis.verdict.causes.collectives import named_entry
+from hccl_kit.diagnosis.verdict.diagnosis import Certainty
 from hccl_kit.diagnosis.verdict.job import Job
+from hccl_kit.diagnosis.verdict.names import rank_list
 from hccl_kit.diagnosis.verdict.record import OWN, Entry
 
 FRONT = 3
@@ -19,8 +22,10 @@ FRONT = 3
 CONTEXTS = (2, 1, 0)
 """Numbers of preceding collectives that are matched against earlier ones in the recording, tried in this order."""
 
-_FIX = "all ranks must take the same path: look for a condition on the rank, its data or its clock"
-
+_FIX = Message(
+    "diagnosis.same-path.fix",
+    "all ranks must take the same path: look for a condition on the rank, its data or its clock",
+)
 
 _RANK_LOG = re.compile(r"rank_([0-9]{1,7})\.log")
 
@@ -78,21 +83,41 @@ def _divergence(job: Job, stream: str, number: int, differs: Callable[[Entry], H
     other = next(entry for entry in entries.values() if differs(entry) != differs(first))
     step, other_step = _step_of(job, entries, first), _step_of(job, entries, other)
     if first.what != other.what:
-        also = f", and so did {rank_list(odd[1:])}" if is_clear and len(odd) > 1 else ""
-        kind = f"entered {named_entry(first)} where the others entered {named_entry(other)}{_in_step(step)}{also}"
+        kind = _with_step(
+            Message(
+                "diagnosis.diverged",
+                "entered {collective} where the others entered {usual}",
+                collective=named_entry(first),
+                usual=named_entry(other),
+            ),
+            step,
+        )
+        if is_clear and len(odd) > 1:
+            more = rank_list(odd[1:])
+            kind = Message("diagnosis.diverged-too", "{kind}, and so did {ranks}", kind=kind, ranks=more)
     else:
-        kind = f"was in step {step} where the others were in step {other_step}: it skipped a collective"
-    return Cause(
-        "certain" if is_clear and len(odd) == 1 else "likely",
-        kind,
-        job.suspects(odd),
-        events=(first.event,),
-        fix=_FIX,
-        supports=(
-            f"collective {number}{_group_text(stream)} is {named_entry(first)}{_step_text(step)} for {rank_list(odd)}, "
-            f"and {named_entry(other)}{_step_text(other_step)} for the others",
-        ),
+        kind = Message(
+            "diagnosis.skipped",
+            "was in step {step} where the others were in step {usual}: it skipped a collective",
+            step=step,
+            usual=other_step,
+        )
+    why = Message(
+        "diagnosis.diverged.why",
+        "{number} is {collective} for {ranks}, and {usual} for the others",
+        number=_numbered(stream, number),
+        collective=_of_step(first, step),
+        ranks=rank_list(odd),
+        usual=_of_step(other, other_step),
     )
+    certainty: Certainty = "certain" if is_clear and len(odd) == 1 else "likely"
+    return Cause(certainty, kind, job.suspects(odd), events=(first.event,), fix=_FIX, supports=(why,))
+
+
+def _numbered(stream: str, number: int) -> Message:
+    if stream:
+        return Message("diagnosis.number-of-group", "collective {number} of group {group}", number=number, group=stream)
+    return Message("diagnosis.number", "collective {number}", number=number)
 
 
 def mismatched(case: Case) -> Cause | None:
@@ -115,26 +140,38 @@ def mismatched(case: Case) -> Cause | None:
     ]
     stream, number = max(last, key=lambda place: max(entry.begun for entry in _entries(job, *place).values()))
     entry = next(iter(_entries(job, stream, number).values()))
+    name = named_entry(entry)
     if _was_due([record.streams.get(stream, {}) for record in known.values()], number):
-        kind = f"entered another collective than {named_entry(entry)}, which the others entered as number {number}"
+        kind = Message(
+            "diagnosis.another-collective",
+            "entered another collective than {collective}, which the others entered as number {number}",
+            collective=name,
+            number=number,
+        )
         members = job.members_of(stream)
         odd = [rank for rank in sorted(members) if rank not in job.records or not job.records[rank].has_dump]
         odd = _ranks_of_another_size(job, entry, odd, len(members))
     else:
-        kind = f"entered {named_entry(entry)} as number {number}, which was not expected next"
+        kind = Message(
+            "diagnosis.unexpected-collective",
+            "entered {collective} as number {number}, which was not expected next",
+            collective=name,
+            number=number,
+        )
         odd = [*known]
-    why = f"a rank received another size than it expected in {named_entry(entry)} {number}"
-    if len(odd) != 1:
-        return cannot_tell(f"{why}, and {rank_list(odd)} may have sent it", job.suspects(odd), [report])
-    step = job.records[odd[0]].step if odd[0] in job.records else None
-    return Cause(
-        "likely",
-        f"{kind}{_in_step(step)}",
-        job.suspects(odd),
-        events=(report._replace(time=entry.event.time),),
-        fix=_FIX,
-        supports=(why,),
+    why = Message(
+        "diagnosis.another-size",
+        "a rank received another size than it expected in {collective} {number}",
+        collective=name,
+        number=number,
     )
+    suspects = job.suspects(odd)
+    if len(odd) != 1:
+        reason = Message("diagnosis.senders", "{why}, and {ranks} may have sent it", why=why, ranks=rank_list(odd))
+        return cannot_tell(reason, None, suspects, [report])
+    kind = _with_step(kind, job.records[odd[0]].step if odd[0] in job.records else None)
+    report = report._replace(time=entry.event.time)
+    return Cause("likely", kind, suspects, events=(report,), fix=_FIX, supports=(why,))
 
 
 def _was_due(all_entries: Sequence[Mapping[int, Entry]], number: int) -> bool:
@@ -155,9 +192,9 @@ def _ranks_of_another_size(job: Job, entry: Entry, suspects: list[int], ranks: i
     return others if pieces and others and expected.keys() >= set(suspects) else suspects
 
 
-def _in_step(step: int | None) -> str:
-    """The step at the end of a sentence; torch's dumps alone do not have it."""
-    return "" if step is None else f", in step {step}"
+def _with_step(kind: Message, step: int | None) -> Message:
+    """The sentence with its step at the end; torch's dumps alone do not have it."""
+    return kind if step is None else Message("diagnosis.in-step", "{kind}, in step {step}", kind=kind, step=step)
 
 
 def _step_of(job: Job, entries: Mapping[int, Entry], entry: Entry) -> int | None:
@@ -167,12 +204,9 @@ def _step_of(job: Job, entries: Mapping[int, Entry], entry: Entry) -> int | None
     return next(job.records[rank].step for rank, other in entries.items() if other is entry)
 
 
-def _step_text(step: int | None) -> str:
-    return "" if step is None else f" of step {step}"
-
-
-def _group_text(stream: str) -> str:
-    return f" of group {stream}" if stream else ""
+def _of_step(entry: Entry, step: int | None) -> str:
+    name = named_entry(entry)
+    return name if step is None else Message("diagnosis.of-step", "{name} of step {step}", name=name, step=step)
 
 
 def _usual(job: Job, stream: str, number: int, differs: Callable[[Entry], Hashable]) -> tuple[list[Hashable], bool]:

@@ -6,20 +6,23 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from math import inf
 
+from hccl_kit.base.message import Message
 from hccl_kit.diagnosis.facts import Event, Heartbeat
-from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, by_rank, cannot_tell, listed, named
+from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, by_rank, cannot_tell, verdict
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect
 from hccl_kit.diagnosis.verdict.job import Rank
+from hccl_kit.diagnosis.verdict.names import rank_name, rank_names
 
 SILENCE = 30.0
 """Seconds after which a rank that does not answer is lost."""
 MARGIN = 5.0
 """Seconds by which clocks of two workers may still differ."""
 _PRIORITY = ("error cqe", "stuck", "lost")
+NO_ACKNOWLEDGEMENT = Message("diagnosis.no-acknowledgement", "no longer acknowledges packets")
 _KINDS = {
-    "lost": "stopped answering: its process has ended, or its network is down",
-    "stuck": "is stuck",
-    "error cqe": "no longer acknowledges packets",
+    "lost": Message("diagnosis.lost", "stopped answering: its process has ended, or its network is down"),
+    "stuck": Message("diagnosis.stuck", "is stuck"),
+    "error cqe": NO_ACKNOWLEDGEMENT,
 }
 
 
@@ -37,35 +40,54 @@ def named_by_heartbeat(case: Case) -> Cause | None:
     (first, most), *others = votes.most_common()
     events = [event for _, event, suspect, _ in same if suspect == first]
     if others and status == "lost" and (host := _host(case, votes)):
-        return Cause(
-            "likely",
+        return verdict(
+            "diagnosis.lost-host",
             "stopped answering: it is down, or its pod or its network is",
-            tuple(host),
-            "EI0002",
-            tuple(event for _, event, *_ in same),
-            fix=f"see whether {host[0].server} is up: `last -x reboot`, events of its pod, `hccn_tool -i N -link -g`",
-            supports=(f"the heartbeats name {listed(sorted(votes, key=by_rank))}, all of this host",),
+            host,
+            [event for _, event, *_ in same],
+            code="EI0002",
+            fix="see whether {server} is up: `last -x reboot`, events of its pod, `hccn_tool -i N -link -g`",
+            why="the heartbeats name {ranks}, all of this host",
+            server=host[0].server,
+            ranks=rank_names(sorted(votes, key=by_rank)),
         )
     if others and others[0][1] * 2 >= most:
-        mutual = {suspect for _, _, suspect, _ in same} == {rank.suspect for rank, *_ in same}
-        reason = (
-            f"{listed(sorted(votes, key=str))} name each other: the network between them, or an operator that differs"
-            if mutual
-            else f"the heartbeats name {listed(sorted(votes, key=str))}"
-        )
-        return cannot_tell(reason, votes, [event for _, event, *_ in same])
-    contradicts = tuple(f"{count} ranks name {named(suspect)} instead" for suspect, count in others)
+        ranks = rank_names(sorted(votes, key=str))
+        reason = Message("diagnosis.several-lost", "the heartbeats name {ranks}", ranks=ranks)
+        if {suspect for _, _, suspect, _ in same} == {rank.suspect for rank, *_ in same}:
+            reason = Message(
+                "diagnosis.lost-each-other",
+                "{ranks} name each other: the network between them, or an operator that differs",
+                ranks=ranks,
+            )
+        return cannot_tell(reason, None, votes, [event for _, event, *_ in same])
+    name = rank_name(first)
+    contradicts = [
+        Message("diagnosis.other-votes", "{number} ranks name {rank} instead", number=count, rank=rank_name(suspect))
+        for suspect, count in others
+    ]
     if status == "lost" and first in case.waits.waiting and not _names_itself(same, first):
-        contradicts += (f"{named(first)} was alive later: its log has a timeout of its own",)
+        contradicts.append(
+            Message("diagnosis.alive-later", "{rank} was alive later: its log has a timeout of its own", rank=name)
+        )
+    why = (
+        Message("diagnosis.one-vote", "the heartbeat of 1 rank names it")
+        if len(events) == 1
+        else Message("diagnosis.votes", "the heartbeat of {number} ranks names it", number=len(events))
+    )
     return Cause(
         "likely" if contradicts or (len(events) < 2 and not _names_itself(same, first)) else "certain",
         _KINDS[status],
         (first,),
         "EI0013" if status == "error cqe" else "EI0002",
         tuple(events),
-        fix=f"read the log of {named(first)} before that moment; without one, check whether its process or server died",
-        supports=(f"the heartbeat of {len(events)} {'rank names' if len(events) == 1 else 'ranks names'} it",),
-        contradicts=contradicts,
+        fix=Message(
+            "diagnosis.lost.fix",
+            "read the log of {rank} before that moment; without one, check whether its process or server died",
+            rank=name,
+        ),
+        supports=(why,),
+        contradicts=tuple(contradicts),
     )
 
 

@@ -6,6 +6,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from statistics import median
 
+from hccl_kit.base.message import Message
+from hccl_kit.base.wording import joined
 from hccl_kit.diagnosis.facts import (
     ErrorCqe,
     Event,
@@ -17,9 +19,11 @@ from hccl_kit.diagnosis.facts import (
     Tls,
     Unreachable,
 )
-from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, by_rank, cannot_tell, listed, named
+from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, by_rank, cannot_tell, missing_log, verdict
+from hccl_kit.diagnosis.verdict.causes.heartbeats import NO_ACKNOWLEDGEMENT
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect
 from hccl_kit.diagnosis.verdict.job import Rank
+from hccl_kit.diagnosis.verdict.names import rank_name, rank_names
 
 LINK_FACTS = (LinkRow, LinkFailed, LinkTimedOut, P2PTimedOut)
 CONNECT_TIMEOUT = 120.0
@@ -27,7 +31,10 @@ CONNECT_TIMEOUT = 120.0
 MARGIN = 5.0
 
 
-_SAME_TLS = "set TLS to the same value on all cards: `hccn_tool -i N -tls -s enable 0` on every server switches it off"
+_SAME_TLS = Message(
+    "diagnosis.same-tls.fix",
+    "set TLS to the same value on all cards: `hccn_tool -i N -tls -s enable 0` on every server switches it off",
+)
 
 
 def tls(case: Case) -> Cause | None:
@@ -46,18 +53,27 @@ def tls(case: Case) -> Cause | None:
     events = [event for _, event in few[:8]] + [event for _, event in many[:1]]
     if len(few) == len(many):
         both = [*suspects, *(suspect for suspect, _ in many)]
-        kind = "have TLS on for one half of the cards and off for the other"
-        return Cause("likely", kind, tuple(sorted(both, key=by_rank)), "EI0016", tuple(events), fix=_SAME_TLS)
+        return verdict(
+            "diagnosis.tls-half",
+            "have TLS on for one half of the cards and off for the other",
+            sorted(both, key=by_rank),
+            events,
+            code="EI0016",
+            hint=_SAME_TLS,
+        )
     assert isinstance(few[0][1].fact, Tls)
-    state = "on" if few[0][1].fact.on else "off"
-    return Cause(
-        "certain" if len(few) == 1 and case.is_complete and len(few) + len(many) == len(case.job.ranks) else "likely",
-        f"has TLS {state}, unlike {len(many)} others",
-        tuple(suspects),
-        "EI0016",
-        tuple(events),
-        fix=_SAME_TLS,
-        supports=("cards with and without TLS cannot connect",),
+    number = len(many)
+    return verdict(
+        "diagnosis.tls",
+        "has TLS {state}, unlike {number} others",
+        suspects,
+        events,
+        is_certain=len(few) == 1 and case.is_complete and len(few) + number == len(case.job.ranks),
+        code="EI0016",
+        hint=_SAME_TLS,
+        why="cards with and without TLS cannot connect",
+        state="on" if few[0][1].fact.on else "off",
+        number=number,
     )
 
 
@@ -78,52 +94,58 @@ def error_cqe(case: Case) -> Cause | None:
         return _between(sources, events)
     (peer, most), *others = peers.most_common()
     if others and others[0][1] == most:
-        return cannot_tell(
-            f"packets to {listed(peers)} were lost"
-            + (", whose logs are missing" if not any(one in case.job.by_suspect for one in peers) else ""),
-            peers,
-            events,
-        )
+        reason = Message("diagnosis.several-peers", "packets to {ranks} were lost", ranks=rank_names(peers))
+        if not any(one in case.job.by_suspect for one in peers):
+            reason = Message("diagnosis.silent-peers", "{reason}, whose logs are missing", reason=reason)
+        return cannot_tell(reason, None, peers, events)
+    name, senders = rank_name(peer), rank_names(sources)
     if most == 1 and peer.rank is None:
-        reason = f"packets between {listed(sources)} and {named(peer)} were lost, and the log of the latter is missing"
-        return cannot_tell(reason, [peer, *sources], events)
+        return cannot_tell(
+            "diagnosis.one-peer",
+            "packets between {ranks} and {peer} were lost, and the log of the latter is missing",
+            [peer, *sources],
+            events,
+            ranks=senders,
+            peer=name,
+        )
     if most == 1 and (peer not in case.job.by_suspect or peer in sources):
         source = next(iter(sources))
-        missing = "" if peer in case.job.by_suspect else f"the log of {named(peer)} is missing"
-        return Cause(
-            "likely",
-            f"lost packets from {named(source)}: it has ended, or the link between them is broken",
-            (peer, source),
-            "EI0013",
-            tuple(events),
-            fix=_LINK_FIX.format(named(peer)),
-            supports=(f"{named(source)} lost packets to it",),
-            contradicts=(missing,) if missing else (),
+        return verdict(
+            "diagnosis.lost-packets",
+            "lost packets from {rank}: it has ended, or the link between them is broken",
+            [peer, source],
+            events,
+            code="EI0013",
+            hint=_link_fix(name),
+            why="{rank} lost packets to it",
+            contradicts=[] if peer in case.job.by_suspect else [missing_log(peer)],
+            rank=rank_name(source),
         )
-    return Cause(
-        "likely",
-        "no longer acknowledges packets",
-        (peer,),
-        "EI0013",
-        tuple(events),
-        fix=_LINK_FIX.format(named(peer)),
-        supports=(f"{listed(sources)} lost packets to it",),
+    why = Message("diagnosis.lost-to-it", "{ranks} lost packets to it", ranks=senders)
+    return Cause("likely", NO_ACKNOWLEDGEMENT, (peer,), "EI0013", tuple(events), fix=_link_fix(name), supports=(why,))
+
+
+def _link_fix(name: str) -> Message:
+    return Message(
+        "diagnosis.lost-packets.fix",
+        "see whether {rank} ended before; else `hccn_tool -i N -link_stat -g` on both servers",
+        rank=name,
     )
-
-
-_LINK_FIX = "see whether {} ended before; else `hccn_tool -i N -link_stat -g` on both servers"
 
 
 def _between(pair: set[Suspect], events: list[Event]) -> Cause:
     first, other = sorted(pair, key=by_rank)
-    return Cause(
-        "likely",
-        f"lost packets to {named(other)}, which lost packets to it: the link between them is broken",
-        (first, other),
-        "EI0013",
-        tuple(events),
-        fix=f"`hccn_tool -i N -link_stat -g` and `-stat -g` for both cards, on {first.server} and {other.server}",
-        supports=("both ends of one link name each other, and no other rank is named",),
+    return verdict(
+        "diagnosis.broken-link",
+        "lost packets to {rank}, which lost packets to it: the link between them is broken",
+        [first, other],
+        events,
+        code="EI0013",
+        fix="`hccn_tool -i N -link_stat -g` and `-stat -g` for both cards, on {server} and {other}",
+        why="both ends of one link name each other, and no other rank is named",
+        rank=rank_name(other),
+        server=first.server,
+        other=other.server,
     )
 
 
@@ -151,8 +173,11 @@ def detector(case: Case) -> Cause | None:
         if (ends_at := broken_servers((one.server, other.server) for one, other, _ in pairs)) and len(pairs) > 1:
             return of_servers(case, ends_at, events)
         both = list(dict.fromkeys(one for pair in pairs for one in pair[:2]))
-        return cannot_tell(f"HCCL's detector finds no connection between {listed(both)}", ends or both, events)
-    end = ends[0]
+        reason = Message(
+            "diagnosis.no-connections", "HCCL's detector finds no connection between {ranks}", ranks=rank_names(both)
+        )
+        return cannot_tell(reason, None, ends or both, events)
+    end, name = ends[0], rank_name(ends[0])
     sources_of: dict[Suspect, set[Suspect]] = defaultdict(set)
     for source, destination, _ in pairs:
         sources_of[destination].add(source)
@@ -163,19 +188,30 @@ def detector(case: Case) -> Cause | None:
         leading |= new
         todo.extend(new)
     if leading != sources:
-        return cannot_tell(f"HCCL's detector finds broken connections apart from those to {named(end)}", [end], events)
+        return cannot_tell(
+            "diagnosis.other-connections",
+            "HCCL's detector finds broken connections apart from those to {rank}",
+            [end],
+            events,
+            rank=name,
+        )
     if end not in case.job.by_suspect and (end.rank is None or len(direct) < 2):
         return cannot_tell(
-            f"HCCL's detector names a broken connection to {named(end)}, whose log is missing", [end], events
+            "diagnosis.silent-end",
+            "HCCL's detector names a broken connection to {rank}, whose log is missing",
+            [end],
+            events,
+            rank=name,
         )
-    return Cause(
-        "likely",
+    return verdict(
+        "diagnosis.unreachable",
         "is not reachable",
-        (end,),
-        "EI0006",
-        tuple(events),
-        fix=f"check whether {named(end)} is running and called the operator; if so, check the network of its card",
-        supports=("HCCL's own detector of broken connections names it",),
+        [end],
+        events,
+        code="EI0006",
+        fix="check whether {rank} is running and called the operator; if so, check the network of its card",
+        why="HCCL's own detector of broken connections names it",
+        rank=name,
     )
 
 
@@ -191,21 +227,23 @@ def of_servers(case: Case, servers: Sequence[str], events: Sequence[Event]) -> C
     """The links between servers are broken: those of one of them to all others, or those between two."""
     members = sorted({one for one in case.job.everyone if one.server in servers}, key=by_rank)
     suspects = members or [Suspect(None, server, None) for server in servers]
-    names = " and ".join(servers)
-    kind = (
-        "has no link to other servers"
-        if len(servers) == 1
-        else f"has no link to the other server: one of {names} is cut off from the network"
+    names = joined(servers)
+    if len(servers) == 1:
+        kind = Message("diagnosis.cut-off", "has no link to other servers")
+        why = Message("diagnosis.cut-off.why", "all broken links have one end on {server}", server=names)
+    else:
+        kind = Message(
+            "diagnosis.one-cut-off",
+            "has no link to the other server: one of {servers} is cut off from the network",
+            servers=names,
+        )
+        why = Message("diagnosis.one-cut-off.why", "all are between {servers}", servers=names)
+    fix = Message(
+        "diagnosis.cut-off.fix",
+        "check the network of the cards of {servers}: `hccn_tool -i N -link -g`, `-ip -g`, `-ping -g address X`",
+        servers=names,
     )
-    return Cause(
-        "likely",
-        kind,
-        tuple(suspects),
-        "EI0006",
-        tuple(events),
-        fix=f"check the network of the cards of {names}: `hccn_tool -i N -link -g`, `-ip -g`, `-ping -g address X`",
-        supports=(f"all broken links have one end on {names}" if len(servers) == 1 else f"all are between {names}",),
-    )
+    return Cause("likely", kind, tuple(suspects), "EI0006", tuple(events), fix=fix, supports=(why,))
 
 
 def late(case: Case) -> Cause | None:
@@ -231,14 +269,17 @@ def late(case: Case) -> Cause | None:
     everyone = case.is_complete and len(waiting) == len(case.job.ranks)
     if not everyone and not case.waits.all_lead_to(suspect):
         return None
-    return Cause(
-        "likely",
-        f"started to connect {seconds:.0f} s after the first rank",
-        (suspect,),
-        "EI0006",
-        (last[2], waiting[0][2]),
-        fix=f"find out what delayed {named(suspect)}, or set HCCL_CONNECT_TIMEOUT above {seconds:.0f} on all ranks",
-        supports=(f"it gave up {seconds:.0f} s after the first rank, more than the timeout of {timeout:.0f} s",),
+    return verdict(
+        "diagnosis.late-connection",
+        "started to connect {seconds:.0f} s after the first rank",
+        [suspect],
+        [last[2], waiting[0][2]],
+        code="EI0006",
+        fix="find out what delayed {rank}, or set HCCL_CONNECT_TIMEOUT above {seconds:.0f} on all ranks",
+        why="it gave up {seconds:.0f} s after the first rank, more than the timeout of {timeout:.0f} s",
+        seconds=seconds,
+        rank=rank_name(suspect),
+        timeout=timeout,
     )
 
 

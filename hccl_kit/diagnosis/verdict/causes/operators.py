@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
+from hccl_kit.base.message import Message
+from hccl_kit.base.wording import joined
 from hccl_kit.diagnosis.facts import (
     ArgumentMismatch,
     Event,
@@ -15,15 +17,18 @@ from hccl_kit.diagnosis.facts import (
     VersionMismatch,
     Watchdog,
 )
-from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, by_rank, cannot_tell, named
+from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, by_rank, cannot_tell, verdict
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect
 from hccl_kit.diagnosis.verdict.job import Rank
+from hccl_kit.diagnosis.verdict.names import rank_name
 
 MANY = 3
 """With more than this many ranks for each one in the rarest operator, the rank in that operator is the odd one."""
-_SAME_CANN = "install one release of CANN on all servers; `hccl-kit preflight TABLE --all` compares them"
 _PIPELINE = ("send", "receive", "recv", "batchsendrecv")
-_FIX = "make all ranks call the same operators in the same order: compare the branches that their programs took"
+_FIX = Message(
+    "diagnosis.same-operators.fix",
+    "make all ranks call the same operators in the same order: compare the branches that their programs took",
+)
 
 
 class Position(NamedTuple):
@@ -47,15 +52,17 @@ def waits_for_itself(case: Case) -> Cause | None:
         for event in case.job.by_suspect[suspect].events
         if isinstance(event.fact, OperatorTimedOut) and event.fact.awaited == "local"
     )
-    return Cause(
-        "likely",
+    cause = verdict(
+        "diagnosis.own-task",
         "waited for a task of its own card",
-        (suspect,),
-        "EI0002",
+        [suspect],
         events,
-        fix=f"see earlier errors in the log of {named(suspect)}, and the state of its card: `npu-smi info`",
-        supports=("the chain of waits ends there",) if suspect in case.waits.awaited else (),
+        code="EI0002",
+        fix="see earlier errors in the log of {rank}, and the state of its card: `npu-smi info`",
+        rank=rank_name(suspect),
     )
+    why = Message("diagnosis.own-task.why", "the chain of waits ends there")
+    return cause._replace(supports=(why,)) if suspect in case.waits.awaited else cause
 
 
 def diverging(case: Case) -> Cause | None:
@@ -69,10 +76,8 @@ def diverging(case: Case) -> Cause | None:
         positions = [one for one in everyone if str(one.operator).lower() not in _PIPELINE]
         if pair := _pair(case, positions):
             return pair
-        for kind, keys in _compared(positions):
-            found = _odd(positions, keys, kind, group)
-            if found is not None:
-                return found
+        if odd := next(filter(None, (_odd(positions, field, group) for field in _FIELDS)), None):
+            return odd
     return None
 
 
@@ -91,23 +96,16 @@ def _crossing(case: Case, positions: list[Position]) -> Cause | None:
     if len(pairs) != 1:
         return None
     ((one, other),) = pairs
-    return Cause(
-        "likely",
-        f"waits in {one.operator} for its peer, which waits in {other.operator} for it",
-        (one.suspect, other.suspect),
-        "EI0002",
-        (one.event, other.event),
+    return verdict(
+        "diagnosis.both-wait",
+        "waits in {operator} for its peer, which waits in {operator} for it",
+        [one.suspect, other.suspect],
+        [one.event, other.event],
+        code="EI0002",
         fix="one of the two must send first: compare the schedules of these two stages of the pipeline",
-        supports=("the other ranks do not wait for each other",),
+        why="the other ranks do not wait for each other",
+        operator=one.operator,
     )
-
-
-def _compared(positions: list[Position]) -> Iterator[tuple[str, Sequence[Hashable]]]:
-    """What must be equal, each with a sentence for the rank that differs: its value, and that of the others."""
-    yield "is behind the others: at number {} of {operator}, they at {}", [one.number for one in positions]
-    yield "is in another operator than the others: in {}, they in {}", [one.operator for one in positions]
-    yield "called {operator} with another number of elements: {}, they with {}", [one.elements for one in positions]
-    yield "called {operator} with another data type: {}, they with {}", [one.data_type for one in positions]
 
 
 def _pair(case: Case, positions: list[Position]) -> Cause | None:
@@ -129,51 +127,101 @@ def _pair(case: Case, positions: list[Position]) -> Cause | None:
         return None
     if min(Counter(position.operator for position in positions if position.operator).values()) * MANY < len(positions):
         return None  # Most others tell which of the two is the odd one.
-    return Cause(
-        "likely",
+    return verdict(
+        "diagnosis.pair-apart",
         "waits for its peer, which is in another operator",
-        (one.suspect, other.suspect),
-        "EI0006",
-        (one.event, other.event),
-        fix=_FIX,
-        supports=(f"{named(one.suspect)} is in {one.operator}, {named(other.suspect)} in {other.operator}",),
+        [one.suspect, other.suspect],
+        [one.event, other.event],
+        code="EI0006",
+        hint=_FIX,
+        why="{rank} is in {operator}, {other} in {others}",
+        rank=rank_name(one.suspect),
+        operator=one.operator,
+        other=rank_name(other.suspect),
+        others=other.operator,
     )
 
 
-def _odd(positions: list[Position], keys: Sequence[Hashable], kind: str, group: str) -> Cause | None:
-    known = [(key, one) for key, one in zip(keys, positions, strict=True) if key is not None]
+_FIELDS = ("number", "operator", "elements", "data_type")
+"""What must be equal, in this order."""
+
+
+def _odd(positions: list[Position], field: str, group: str) -> Cause | None:
+    known = [(key, one) for one in positions if (key := getattr(one, field)) is not None]
     counts = Counter(key for key, _ in known)
     if len(counts) < 2:
         return None
-    events = tuple(one.event for _, one in known)
+    suspects, events = [one.suspect for _, one in known], [one.event for _, one in known]
     (few, number), *_ = sorted(counts.items(), key=lambda item: item[1])
-    suspects = [one.suspect for key, one in known if key == few]
     if number * 2 == len(known) == 2:
-        return Cause(
-            "likely",
+        return verdict(
+            "diagnosis.two-apart",
             "is in another operator than its peer",
-            tuple(one.suspect for _, one in known),
-            "EI0005",
+            suspects,
             events,
-            fix=_FIX,
-            supports=(f"the two ranks of {group} are in different operators",),
+            code="EI0005",
+            hint=_FIX,
+            why="the two ranks of {group} are in different operators",
+            group=group,
         )
     if len(counts) > 2 or number * 2 >= len(known) or (number > 1 and len(counts) != 2):
-        return cannot_tell(
-            f"the ranks of {group} are in different operators", [one.suspect for _, one in known], events
+        reason = Message("diagnosis.ranks-apart", "the ranks of {group} are in different operators", group=group)
+        return cannot_tell(reason, None, suspects, events)
+    odd = [one for key, one in known if key == few]
+    operator = next((one.operator for one in odd if one.operator), Message("diagnosis.the-operator", "the operator"))
+    return verdict(
+        "diagnosis.odd",
+        "{difference} (group {group})",
+        [one.suspect for one in odd],
+        [*(one.event for one in odd), *events[:2]],
+        code="EI0005",
+        hint=_FIX,
+        why="{number} other ranks of {group} agree",
+        difference=_difference(field, operator, few, next(key for key in counts if key != few)),
+        group=group,
+        number=len(known) - number,
+    )
+
+
+def _difference(field: str, operator: str, own: object, others: object) -> Message:
+    """What differs: the value of the odd rank, and that of the others."""
+    if field == "number" and isinstance(own, int) and isinstance(others, int) and own > others:
+        return Message(
+            "diagnosis.ahead-of-others",
+            "is ahead of the others: at number {own} of {operator}, they at {others}",
+            own=own,
+            operator=operator,
+            others=others,
         )
-    of_others = next(key for key in counts if key != few)
-    if isinstance(few, int) and isinstance(of_others, int) and few > of_others:
-        kind = kind.replace("is behind the", "is ahead of the")
-    operator = next((one.operator for key, one in known if key == few and one.operator), "the operator")
-    return Cause(
-        "likely",
-        f"{kind.format(few, of_others, operator=operator)} (group {group})",
-        tuple(suspects),
-        "EI0005",
-        tuple(event for event in events if event in [one.event for key, one in known if key == few]) + events[:2],
-        fix=_FIX,
-        supports=(f"{len(known) - number} other ranks of {group} agree",),
+    if field == "number":
+        return Message(
+            "diagnosis.behind-others",
+            "is behind the others: at number {own} of {operator}, they at {others}",
+            own=own,
+            operator=operator,
+            others=others,
+        )
+    if field == "operator":
+        return Message(
+            "diagnosis.other-operator",
+            "is in another operator than the others: in {own}, they in {others}",
+            own=own,
+            others=others,
+        )
+    if field == "elements":
+        return Message(
+            "diagnosis.other-elements",
+            "called {operator} with another number of elements: {own}, they with {others}",
+            operator=operator,
+            own=own,
+            others=others,
+        )
+    return Message(
+        "diagnosis.other-type",
+        "called {operator} with another data type: {own}, they with {others}",
+        operator=operator,
+        own=own,
+        others=others,
     )
 
 
@@ -246,16 +294,25 @@ def arguments(case: Case) -> Cause | None:
         suspects = tuple(everyone)
     else:
         return cannot_tell(
-            f"ranks differ in the {fact.field} of an operator ({fact.own} and {fact.other})", everyone, events
+            "diagnosis.arguments-differ",
+            "ranks differ in the {field} of an operator ({own} and {other})",
+            everyone,
+            events,
+            field=fact.field,
+            own=fact.own,
+            other=fact.other,
         )
-    return Cause(
-        "likely",
-        f"called an operator with another {fact.field} than the others",
+    return verdict(
+        "diagnosis.argument",
+        "called an operator with another {field} than the others",
         suspects,
-        "EI0005",
         events,
-        fix=_FIX,
-        supports=(f"HCCL compared {fact.field}: {fact.own} here, {fact.other} there",),
+        code="EI0005",
+        hint=_FIX,
+        why="HCCL compared {field}: {own} here, {other} there",
+        field=fact.field,
+        own=fact.own,
+        other=fact.other,
     )
 
 
@@ -275,18 +332,22 @@ def versions(case: Case) -> Cause | None:
     events = tuple(event for _, event, _ in found)
     (odd, few), *rest = sorted(ranks.items(), key=lambda item: len(item[1]))
     if not rest or len(few) >= len(rest[-1][1]):
-        releases = " and ".join(sorted({str(one) for _, _, fact in found for one in (fact.own, fact.other) if one}))
-        kind = f"run different releases of HCCL: {releases}" if releases else "run different releases of HCCL"
+        kind = Message("diagnosis.releases", "run different releases of HCCL")
+        if releases := sorted({str(one) for _, _, fact in found for one in (fact.own, fact.other) if one}):
+            kind = Message("diagnosis.named-releases", "{kind}: {releases}", kind=kind, releases=joined(releases))
         few = set().union(*ranks.values())
     else:
         usual, many = rest[-1]
-        kind = f"runs HCCL {odd or 'of another release'}, unlike {len(many)} others with {usual or 'another one'}"
-    return Cause(
-        "likely",
-        kind,
-        tuple(sorted(few, key=by_rank)),
-        "EI0008",
-        events,
-        fix=_SAME_CANN,
-        supports=("HCCL compared the releases of both ends of a link",),
+        kind = Message(
+            "diagnosis.release",
+            "runs HCCL {release}, unlike {number} others with {usual}",
+            release=odd or Message("diagnosis.another-release", "of another release"),
+            number=len(many),
+            usual=usual or Message("diagnosis.another-one", "another one"),
+        )
+    fix = Message(
+        "diagnosis.release.fix",
+        "install one release of CANN on all servers; `hccl-kit preflight TABLE --all` compares them",
     )
+    why = Message("diagnosis.release.why", "HCCL compared the releases of both ends of a link")
+    return Cause("likely", kind, tuple(sorted(few, key=by_rank)), "EI0008", events, fix=fix, supports=(why,))

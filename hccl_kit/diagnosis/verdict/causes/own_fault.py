@@ -12,10 +12,11 @@ from math import inf
 from pathlib import PurePath
 from signal import SIGBUS, SIGFPE, SIGILL, SIGKILL, SIGSEGV, SIGTERM
 
-from hccl_kit.base.wording import listed as shortlist
+from hccl_kit.base.message import Message
+from hccl_kit.base.wording import listed, sentences
 from hccl_kit.diagnosis.facts import Event, Exited, Fault, Heartbeat
 from hccl_kit.diagnosis.verdict.blame import of_fact
-from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, by_rank, cannot_tell, listed, missing_logs, named
+from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, by_rank, cannot_tell, missing_logs, verdict
 from hccl_kit.diagnosis.verdict.causes.rank_fault import (
     MAX_TEXT,
     RankFault,
@@ -29,6 +30,7 @@ from hccl_kit.diagnosis.verdict.causes.rank_fault import (
 )
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect
 from hccl_kit.diagnosis.verdict.endings import ended
+from hccl_kit.diagnosis.verdict.names import place_name, rank_name, rank_names
 
 MARGIN = 5.0
 """Seconds by which a fault on another server must be earlier; estimated clocks are not exact."""
@@ -74,7 +76,7 @@ def _decided(case: Case, faults: list[RankFault]) -> Cause:
     if doubt := _disordered(rivals, first) if rivals else _unknown(case, first):
         return doubt
     if earlier := _may_be_earlier(case, first):
-        return cannot_tell(earlier, [first.suspect], [first.event])
+        return cannot_tell(earlier, None, [first.suspect], [first.event])
     missing = missing_logs(case.job)
     contradicts = (*_contradictions(case, first), *((missing,) if missing else ()))
     certain = len(faults) == 1 and case.is_complete and not contradicts and not disordered
@@ -85,7 +87,7 @@ def _decided(case: Case, faults: list[RankFault]) -> Cause:
         first.code,
         tuple(fault.event for fault in [first, *(other for other in faults if other is not first)]),
         fix=fix_of_fault(first),
-        supports=("the first fault is a direct cause",),
+        supports=(Message("diagnosis.direct", "the first fault is a direct cause"),),
         contradicts=contradicts,
         blame=of_fact(first.event.fact),
     )
@@ -110,8 +112,12 @@ def _may_be_earlier(case: Case, first: RankFault) -> str:
     }
     if not (awaited or lost):
         return ""
-    others = listed(sorted(awaited or lost, key=by_rank))
-    return f"{named(first.suspect)} has failed by itself, but {others} may have failed before"
+    return Message(
+        "diagnosis.perhaps-earlier",
+        "{rank} has failed by itself, but {others} may have failed before",
+        rank=rank_name(first.suspect),
+        others=rank_names(sorted(awaited or lost, key=by_rank)),
+    )
 
 
 def _is_before_failures(case: Case, suspect: Suspect, event: Event) -> bool:
@@ -121,24 +127,43 @@ def _is_before_failures(case: Case, suspect: Suspect, event: Event) -> bool:
 
 def _disordered(faults: list[RankFault], first: RankFault | None = None) -> Cause:
     """Ranks of which it is not known whether they failed before or after they waited; `first` failed by itself."""
-    reason = f"the log of {listed(fault.suspect for fault in faults)} is not in the order of its times"
-    either = [first, *faults] if first else faults
-    also = f"{listed([first.suspect])} failed by itself, but " if first else ""
-    return cannot_tell(also + reason, [fault.suspect for fault in either], [fault.event for fault in either])
+    suspects = [fault.suspect for fault in faults]
+    reason = Message(
+        "diagnosis.disordered", "the log of {ranks} is not in the order of its times", ranks=rank_names(suspects)
+    )
+    if first is None:
+        return cannot_tell(reason, None, suspects, [fault.event for fault in faults])
+    return cannot_tell(
+        "diagnosis.disordered-rivals",
+        "{rank} failed by itself, but {reason}",
+        [first.suspect, *suspects],
+        [fault.event for fault in (first, *faults)],
+        rank=rank_names([first.suspect]),
+        reason=reason,
+    )
 
 
 def _undecided(case: Case, faults: list[RankFault]) -> Cause:
     """Several ranks have faults of their own, and none is known to be the first."""
-    if len(faults) == len(case.job.ranks) and _is_of_program(faults):
+    is_of_program = _is_of_program(faults)
+    if len(faults) == len(case.job.ranks) and is_of_program:
         return _program(faults)
-    suspects, is_of_program = [fault.suspect for fault in faults], _is_of_program(faults)
-    error = f" with the same error, {faults[0].kind}" if is_of_program else ""
-    reason = f"{listed(suspects)} failed by themselves{error}; the logs do not show which was first"
-    places = shortlist([f"{fault.event.place.file}:{fault.event.place.line}" for fault in faults], MAX_PLACES)
-    return cannot_tell(reason, suspects, [fault.event for fault in faults])._replace(
-        fix=f"read the error of each of them, and fix what does not follow from another: {places}",
-        blame=of_fact(faults[0].event.fact) if is_of_program else None,
+    suspects = [fault.suspect for fault in faults]
+    failures = Message("diagnosis.failed-alone", "{ranks} failed by themselves", ranks=rank_names(suspects))
+    if is_of_program:
+        failures = Message(
+            "diagnosis.same-error", "{failures} with the same error, {error}", failures=failures, error=faults[0].kind
+        )
+    cause = cannot_tell(
+        "diagnosis.undecided",
+        "{failures}; the logs do not show which was first",
+        suspects,
+        [fault.event for fault in faults],
+        fix="read the error of each of them, and fix what does not follow from another: {places}",
+        failures=failures,
+        places=listed([place_name(fault.event.place) for fault in faults], MAX_PLACES),
     )
+    return cause._replace(blame=of_fact(faults[0].event.fact) if is_of_program else None)
 
 
 def _is_of_program(faults: list[RankFault]) -> bool:
@@ -150,22 +175,26 @@ def _is_of_program(faults: list[RankFault]) -> bool:
 def _program(faults: list[RankFault]) -> Cause:
     fact = faults[0].event.fact
     assert isinstance(fact, Fault)
-    suspects = [fault.suspect for fault in faults]
-    place = faults[0].event.place
-    error = fact.text[:MAX_TEXT]
-    culprit = "the rank table" if fact.code in _OF_TABLE else "the program"
-    known = known_fix(faults[0].event) or f"fix the error that {place.file}:{place.line} reports"
-    fix = f"{known}; every rank has this error"
-    return Cause(
-        "likely",
-        f"failed with the same error, so {culprit} is the cause: {error}",
-        tuple(suspects),
-        fact.code,
-        tuple(fault.event for fault in faults),
-        fix=f"check the table: hccl-check TABLE; {fix}" if fact.code in _OF_TABLE else fix,
-        supports=(f"{len(faults)} ranks have this error, and no other one",),
-        blame=of_fact(fact),
+    known = known_fix(faults[0].event) or Message(
+        "diagnosis.fix-error", "fix the error that {place} reports", place=place_name(faults[0].event.place)
     )
+    of_table, error = fact.code in _OF_TABLE, fact.text[:MAX_TEXT]
+    check = Message("diagnosis.check-table", "check the table: hccl-check TABLE")
+    everywhere = Message("diagnosis.on-every-rank", "every rank has this error")
+    cause = verdict(
+        "diagnosis.all-failed",
+        "failed with the same error, so {culprit} is the cause: {error}",
+        [fault.suspect for fault in faults],
+        [fault.event for fault in faults],
+        code=fact.code,
+        hint=sentences([check if of_table else "", known, everywhere]),
+        culprit=Message("diagnosis.the-table", "the rank table")
+        if of_table
+        else Message("diagnosis.the-program", "the program"),
+        error=error,
+    )
+    why = Message("diagnosis.all-failed.why", "{number} ranks have this error, and no other one", number=len(faults))
+    return cause._replace(supports=(why,), blame=of_fact(fact))
 
 
 def _unknown(case: Case, fault: RankFault) -> Cause | None:
@@ -175,19 +204,32 @@ def _unknown(case: Case, fault: RankFault) -> Cause | None:
         return None
     if case.waits.waiting and (not case.job.silent or fault.suspect in case.waits.awaited):
         return None
-    reason = f"{listed([fault.suspect])} has an error of {fact.module} that is not known: {fact.text[:MAX_TEXT]}"
-    return cannot_tell(reason, [fault.suspect], [fault.event])._replace(fix=fix_of_event(fault.event))
+    return cannot_tell(
+        "diagnosis.unknown-error",
+        "{rank} has an error of {module} that is not known: {text}",
+        [fault.suspect],
+        [fault.event],
+        hint=fix_of_event(fault.event),
+        rank=rank_names([fault.suspect]),
+        module=fact.module,
+        text=fact.text[:MAX_TEXT],
+    )
 
 
 def _of_scheduler(case: Case) -> Cause | None:
     """The error of the scheduler of msrun, which runs the same program and is not a rank."""
     for event in case.job.launcher:
         if isinstance(event.fact, Fault) and PurePath(event.place.file).name == "scheduler.log" and is_failure(event):
-            reason = f"not a rank but the scheduler of msrun failed: {event.fact.text[:MAX_TEXT]}"
-            place = f"{event.place.file}:{event.place.line}"
-            why = "the scheduler runs the program too, without the variables of a rank"
-            fix = f"fix the error that {place} reports; {why}"
-            return cannot_tell(reason, (), [event])._replace(fix=fix)
+            return cannot_tell(
+                "diagnosis.scheduler",
+                "not a rank but the scheduler of msrun failed: {text}",
+                (),
+                [event],
+                fix="fix the error that {place} reports; the scheduler runs the program too, without the variables of a"
+                " rank",
+                text=event.fact.text[:MAX_TEXT],
+                place=place_name(event.place),
+            )
     return None
 
 
@@ -292,5 +334,12 @@ def _is_after(case: Case, fault: RankFault, first: RankFault) -> bool:
 def _contradictions(case: Case, first: RankFault) -> tuple[str, ...]:
     others = case.waits.ends - case.waits.leading_to(first.suspect) - {first.suspect}
     if others and first.suspect not in case.waits.awaited:
-        return (f"other ranks wait for {listed(sorted(others, key=str))}, not for {named(first.suspect)}",)
+        return (
+            Message(
+                "diagnosis.waits-elsewhere",
+                "other ranks wait for {others}, not for {rank}",
+                others=rank_names(sorted(others, key=str)),
+                rank=rank_name(first.suspect),
+            ),
+        )
     return ()

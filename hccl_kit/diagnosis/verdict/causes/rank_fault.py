@@ -6,12 +6,14 @@ import re
 from signal import SIGKILL
 from typing import NamedTuple
 
-from hccl_kit.base.wording import killed_by
+from hccl_kit.base.message import Message
+from hccl_kit.base.wording import killed_by, sentences
+from hccl_kit.diagnosis.errors.row import row_text
 from hccl_kit.diagnosis.facts import Event, Exited, Fault, ListenFailed, PeerClosed
-from hccl_kit.diagnosis.verdict.causes.cause import named
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect
 from hccl_kit.diagnosis.verdict.endings import fix_of_kill
 from hccl_kit.diagnosis.verdict.job import Rank
+from hccl_kit.diagnosis.verdict.names import rank_name
 from hccl_kit.diagnosis.verdict.waits import WAITING
 from hccl_kit.diagnosis.verdict.work import is_earlier
 
@@ -71,45 +73,63 @@ def _words(event: Event) -> tuple[str, str | None]:
     """What happened, in a phrase, and its code."""
     fact = event.fact
     if isinstance(fact, ListenFailed):
-        port = "a port" if fact.port is None else f"port {fact.port}"
-        return f"could not listen on {port}, it is taken", "EI0020" if fact.side == "card" else "EI0019"
+        taken = Message("diagnosis.port-taken", "could not listen on {port}, it is taken", port=_port(fact))
+        return taken, "EI0020" if fact.side == "card" else "EI0019"
     assert isinstance(fact, Fault)
-    kind = fact.text[:MAX_TEXT] if fact.text.startswith(f"{fact.kind}: ") else fact.kind  # an unknown exception
+    is_unknown = fact.text.startswith(f"{fact.kind}: ")  # an exception of which no row knows more
+    kind = row_text(fact.text[:MAX_TEXT] if is_unknown else fact.kind)
     if fact.raised_at:
-        kind = f"{kind} (at {fact.raised_at})"
+        kind = Message("diagnosis.raised-at", "{what} (at {place})", what=kind, place=fact.raised_at)
     if fact.code in _GENERIC and (reason := _REASON.search(fact.text)):
-        kind = f"{kind}: {reason[1][:MAX_TEXT]}"
+        kind = Message("diagnosis.with-reason", "{what}: {reason}", what=kind, reason=reason[1][:MAX_TEXT])
     return kind, fact.code
 
 
+def _port(fact: ListenFailed) -> Message:
+    if fact.port is None:
+        return Message("diagnosis.a-port", "a port")
+    return Message("diagnosis.port", "port {port}", port=fact.port)
+
+
 def fix_of_fault(own: RankFault) -> str:
-    fact, host = own.event.fact, own.suspect.server or "its host"
+    """The next step for the own fault of a rank."""
+    fact, host = own.event.fact, own.suspect.server or Message("diagnosis.its-host", "its host")
     if isinstance(fact, ListenFailed):
-        port = "a port" if fact.port is None else f"port {fact.port}"
-        variable = "HCCL_NPU_SOCKET_PORT_RANGE=auto" if fact.side == "card" else "another HCCL_IF_BASE_PORT"
-        return f"end the other job that uses {port} on {host}, or set {variable} on all ranks"
+        return Message(
+            "diagnosis.port-taken.fix",
+            "end the other job that uses {port} on {host}, or set {variable} on all ranks",
+            port=_port(fact),
+            host=host,
+            variable="HCCL_NPU_SOCKET_PORT_RANGE=auto"
+            if fact.side == "card"
+            else Message("diagnosis.another-value", "another {variable}", variable="HCCL_IF_BASE_PORT"),
+        )
     if isinstance(fact, Exited):
         if fact.signal == SIGKILL:
             return fix_of_kill(host)
-        return f"read the last lines of the log of {named(own.suspect)}"
+        name = rank_name(own.suspect)
+        return Message("diagnosis.ended.fix", "read the last lines of the log of {rank}", rank=name)
     assert isinstance(fact, Fault)
     if fact.code == "EJ0001":
-        return (
-            f"end the processes of earlier jobs on {host}, wait 30 s, start again; if there are none, two ranks of this"
-            " job use one card: check LOCAL_RANK and ASCEND_RT_VISIBLE_DEVICES"
+        return Message(
+            "diagnosis.card-in-use.fix",
+            "end the processes of earlier jobs on {host}, wait 30 s, start again; if there are none, two ranks of this"
+            " job use one card: check LOCAL_RANK and ASCEND_RT_VISIBLE_DEVICES",
+            host=host,
         )
-    fix = fix_of_event(own.event)
-    if fact.code and not fact.code.endswith("9999"):  # those are of any internal error
-        fix = f"{fix}; see `hccl-kit explain {fact.code}`"
+    explain = Message("diagnosis.explain-code", "see `hccl-kit explain {code}`", code=fact.code)
     is_kill = fact.module == "LAUNCHER" and killed_by(SIGKILL) in fact.kind
-    return f"{fix_of_kill(host)}; {fix}" if is_kill else fix
+    has_page = fact.code and not fact.code.endswith("9999")  # those are of any internal error
+    return sentences([fix_of_kill(host) if is_kill else "", fix_of_event(own.event), explain if has_page else ""])
 
 
 def fix_of_event(event: Event) -> str:
     """The fix of the known error that a fault is, else where to read."""
-    return known_fix(event) or f"read {event.place.file} from line {event.place.line} on"
+    return known_fix(event) or Message(
+        "diagnosis.read-from", "read {file} from line {line} on", file=event.place.file, line=event.place.line
+    )
 
 
 def known_fix(event: Event) -> str:
     assert isinstance(event.fact, Fault)
-    return event.fact.fix if event.fact.role == "cause" else ""
+    return row_text(event.fact.fix) if event.fact.role == "cause" and event.fact.fix else ""

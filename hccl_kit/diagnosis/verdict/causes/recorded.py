@@ -11,12 +11,14 @@ import signal
 from collections import defaultdict
 from collections.abc import Mapping
 
+from hccl_kit.base.message import Message
 from hccl_kit.base.wording import counted
 from hccl_kit.diagnosis.facts import JobEnding, ServerLost
 from hccl_kit.diagnosis.verdict.blame import of_exception
-from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, ClockTime, cannot_tell, most_common, order, rank_list
+from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, ClockTime, cannot_tell, most_common, order, verdict
 from hccl_kit.diagnosis.verdict.diagnosis import Certainty, Suspect
 from hccl_kit.diagnosis.verdict.endings import ended, fix_of_kill
+from hccl_kit.diagnosis.verdict.names import rank_list
 from hccl_kit.diagnosis.verdict.record import End, Record
 
 STILL = 4.0
@@ -29,7 +31,6 @@ JOINT = re.compile(
     r"\(([0-9]{1,7}) of ([0-9]{1,7}) ranks differ\)",
     re.DOTALL,
 )
-SAME_STEPS = "all ranks must take the same number of steps: compare the sizes of their data"
 
 
 def finished(case: Case) -> Cause | None:
@@ -37,13 +38,16 @@ def finished(case: Case) -> Cause | None:
     records = case.job.records
     if not records or case.job.unrecorded or not all(record.is_done for record in records.values()):
         return None
-    nothing = cannot_tell("every rank finished normally")
-    return nothing._replace(fix="none is needed if the job has done its work; else name the log of its launcher too")
+    return cannot_tell(
+        "diagnosis.all-finished",
+        "every rank finished normally",
+        fix="none is needed if the job has done its work; else name the log of its launcher too",
+    )
 
 
 def undecided(case: Case) -> Cause | None:
     """Records that show no fault."""
-    return cannot_tell("no rank differs from the others") if case.job.records else None
+    return cannot_tell("diagnosis.no-difference", "no rank differs from the others") if case.job.records else None
 
 
 def inconsistent(case: Case) -> Cause | None:
@@ -54,14 +58,20 @@ def inconsistent(case: Case) -> Cause | None:
             continue
         rank, other, differing, size = (int(message[group]) for group in (1, 3, 4, 5))
         odd = [rank] if differing * 2 < size else [rank, other] if differing * 2 == size else [other]
-        than = rank if odd[0] == other else other
-        return Cause(
-            "certain" if differing == 1 and size > 2 else "likely",
-            f"has another {message[2]} than rank {than}, found in step {record.step or 0}",
+        return verdict(
+            "diagnosis.inconsistent",
+            "has another {part} than rank {usual}, found in step {step}",
             case.job.suspects(odd),
-            events=(record.end.event,),
+            [record.end.event],
+            is_certain=differing == 1 and size > 2,
             fix="start all ranks with the same code, configuration and files",
-            supports=(f"all ranks compared their {message[2]}: {differing} of {size} differ from rank {other}",),
+            why="all ranks compared their {part}: {differing} of {size} differ from rank {other}",
+            part=message[2],
+            usual=rank if odd[0] == other else other,
+            step=record.step or 0,
+            differing=differing,
+            size=size,
+            other=other,
         )
     return None
 
@@ -82,15 +92,22 @@ def failed(case: Case) -> Cause | None:
         return None
     number = _first(case, by_themselves)
     if number is None:
-        numbers, ends = [*by_themselves], [end.event for end in by_themselves.values()]
-        reason = f"{rank_list(numbers)} failed by themselves, on servers whose clocks cannot be compared"
-        return cannot_tell(reason, case.job.suspects(numbers), ends)
-    others = len(failures) - 1
-    why = f"it ended by itself, and {counted(others, 'other rank')} failed" if others else "it alone ended by itself"
-    cause = _cause_by_end(
-        case, number, "certain" if case.job.is_recorded else "likely", why
-    )  # others may have no record
-    return cause._replace(blame=of_exception(failures[number].how))
+        numbers = [*by_themselves]
+        return cannot_tell(
+            "diagnosis.not-comparable",
+            "{ranks} failed by themselves, on servers whose clocks cannot be compared",
+            case.job.suspects(numbers),
+            [end.event for end in by_themselves.values()],
+            ranks=rank_list(numbers),
+        )
+    others = counted(len(failures) - 1, "other rank")
+    why = (
+        Message("diagnosis.ended-first", "it ended by itself, and {ranks} failed", ranks=others)
+        if len(failures) > 1
+        else Message("diagnosis.ended-alone", "it alone ended by itself")
+    )
+    certainty: Certainty = "certain" if case.job.is_recorded else "likely"  # others may have no record
+    return _cause_by_end(case, number, certainty, why)._replace(blame=of_exception(failures[number].how))
 
 
 def victims(case: Case) -> Cause | None:
@@ -98,9 +115,8 @@ def victims(case: Case) -> Cause | None:
     number = _first(case, _failures(case)) if case.job.is_recorded else None
     if number is None:
         return None
-    return _cause_by_end(
-        case, number, "likely", "it failed first, but inside a collective, where the reason may be another rank"
-    )
+    why = Message("diagnosis.victim", "it failed first, but inside a collective, where the reason may be another rank")
+    return _cause_by_end(case, number, "likely", why)
 
 
 def left_alone(case: Case) -> Cause | None:
@@ -114,16 +130,25 @@ def left_alone(case: Case) -> Cause | None:
         return None
     if _first(case, {**done, **failures}) != number:
         return None
-    return Cause(
-        "likely",
-        f"finished after step {case.job.records[number].step}, while the others continued",
-        case.job.suspects([number]),
-        events=(end.event,),
-        fix=SAME_STEPS,
-        supports=(
-            f"after it, {counted(len(failures), 'rank')} lost the connection to a peer, and nothing else failed",
-        ),
+    why = Message(
+        "diagnosis.left-alone",
+        "after it, {ranks} lost the connection to a peer, and nothing else failed",
+        ranks=counted(len(failures), "rank"),
     )
+    return end_in_order(case, number, end, why)
+
+
+def end_in_order(case: Case, number: int, end: End, why: Message) -> Cause:
+    """A rank that ended in order while others continued."""
+    cause = verdict(
+        "diagnosis.left-early",
+        "finished after step {step}, while the others continued",
+        case.job.suspects([number]),
+        [end.event],
+        fix="all ranks must take the same number of steps: compare the sizes of their data",
+        step=case.job.records[number].step,
+    )
+    return cause._replace(supports=(why,))
 
 
 def lost_server(case: Case) -> Cause | None:
@@ -140,20 +165,26 @@ def lost_server(case: Case) -> Cause | None:
         step = max((record.step or 0 for record in records.values()), default=0)
         signs = [alive for number in known if (alive := records[number].alive)]
         accusers = counted(sum(other == fact for _, other in lost), "other server")
+        why = Message(
+            "diagnosis.accused", "{servers} lost the connection to {server}", servers=accusers, server=fact.server
+        )
+        if known:
+            silent = rank_list(fact.ranks)
+            why = Message("diagnosis.accused-silent", "{why}, and {ranks} gave no sign of life", why=why, ranks=silent)
         suspects = [
             suspect._replace(server=suspect.server or fact.server) for suspect in case.job.suspects(fact.ranks)
         ] or [Suspect(None, fact.server, None)]
-        return Cause(
-            "certain" if is_silent else "likely",
-            f"was lost with its server {fact.server}, in step {step}",
-            tuple(suspects),
-            events=(min(signs, key=lambda alive: order(alive.time), default=note)._replace(place=note.place),),
-            fix=f"check that {fact.server} and its network are up; see its console and `last -x reboot`",
-            supports=(
-                f"{accusers} lost the connection to {fact.server}"
-                + (f", and {rank_list(fact.ranks)} gave no sign of life" if known else ""),
-            ),
+        cause = verdict(
+            "diagnosis.lost-server",
+            "was lost with its server {server}, in step {step}",
+            suspects,
+            [min(signs, key=lambda alive: order(alive.time), default=note)._replace(place=note.place)],
+            is_certain=is_silent,
+            fix="check that {server} and its network are up; see its console and `last -x reboot`",
+            server=fact.server,
+            step=step,
         )
+        return cause._replace(supports=(why,))
     return None
 
 
@@ -164,13 +195,16 @@ def stands_still(case: Case) -> Cause | None:
         return None
     first = max(still, key=lambda number: still[number])
     record = case.job.records[first]
-    return Cause(
-        "certain" if len(still) == 1 and case.job.is_recorded else "likely",
-        f"unresponsive since step {record.step}: its process is stopped, frozen, or hangs in native code",
+    return verdict(
+        "diagnosis.stands-still",
+        "unresponsive since step {step}: its process is stopped, frozen, or hangs in native code",
         case.job.suspects([first, *(number for number in still if number != first)]),
-        events=(record.alive,) if record.alive else (),
+        [record.alive] if record.alive else [],
+        is_certain=len(still) == 1 and case.job.is_recorded,
         fix="look at its process: ps -o pid,stat,wchan:30,cmd (T: stopped; D: waits for a disk or a driver)",
-        supports=(f"its last sign of life is {still[first]:.0f} s older than that of the others",),
+        why="its last sign of life is {seconds:.0f} s older than that of the others",
+        step=record.step,
+        seconds=still[first],
     )
 
 
@@ -194,22 +228,28 @@ def _first(case: Case, ends: Mapping[int, End]) -> int | None:
     return min(moments, key=lambda number: order(moments[number].time), default=None)
 
 
-def _cause_by_end(case: Case, number: int, certainty: Certainty, why: str) -> Cause:
+def _cause_by_end(case: Case, number: int, certainty: Certainty, why: Message) -> Cause:
     """The cause that the end of a rank is."""
     end, step = _failures(case)[number], case.job.records[number].step
-    is_full = FULL.search(end.message)
-    fix = "see the end of its log"
-    if is_full:
-        kind = f"found the disk full, in step {step}: {_short(end.message)}"
-        fix = "free space on that disk, or write to another one"
+    fix = Message("diagnosis.failed.fix", "see the end of its log")
+    if FULL.search(end.message):
+        text = _short(end.message)
+        kind = Message("diagnosis.disk-full", "found the disk full, in step {step}: {text}", step=step, text=text)
+        fix = Message("diagnosis.disk-full.fix", "free space on that disk, or write to another one")
     elif end.how:
-        kind = f"failed with {end.how} in step {step}: {_short(end.message)}"
-    else:
-        kind = f"{ended(end.signal, end.code)} in step {step}" + (
-            ", without an exception" if end.signal is None else ""
+        kind = Message(
+            "diagnosis.failed",
+            "failed with {error} in step {step}: {text}",
+            error=end.how,
+            step=step,
+            text=_short(end.message),
         )
+    else:
+        kind = Message("diagnosis.ended-in", "{ended} in step {step}", ended=ended(end.signal, end.code), step=step)
+        if end.signal is None:
+            kind = Message("diagnosis.ended-without", "{ended}, without an exception", ended=kind)
     if end.signal == signal.SIGKILL:
-        fix = fix_of_kill("that server")
+        fix = fix_of_kill(Message("diagnosis.that-server", "that server"))
     return Cause(certainty, kind, case.job.suspects([number]), events=(end.event,), fix=fix, supports=(why,))
 
 

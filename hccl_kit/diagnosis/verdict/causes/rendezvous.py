@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from ipaddress import ip_address, ip_network
 from typing import NamedTuple
 
+from hccl_kit.base.message import Message
+from hccl_kit.base.wording import clauses
 from hccl_kit.diagnosis.facts import (
     Connected,
     Event,
@@ -17,10 +19,11 @@ from hccl_kit.diagnosis.facts import (
     RootUnreachable,
     Watchdog,
 )
-from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, by_rank, cannot_tell, listed, missing_logs, named
+from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, by_rank, cannot_tell, missing_logs, verdict
 from hccl_kit.diagnosis.verdict.causes.links import LINK_FACTS, connect_timeout
-from hccl_kit.diagnosis.verdict.diagnosis import Suspect
+from hccl_kit.diagnosis.verdict.diagnosis import Certainty, Suspect
 from hccl_kit.diagnosis.verdict.job import Rank
+from hccl_kit.diagnosis.verdict.names import rank_name, rank_names
 from hccl_kit.diagnosis.verdict.waits import failed_group, missing
 
 SOON = 30.0
@@ -55,16 +58,16 @@ def wrong_interface(case: Case) -> Cause | None:
             ours = ours or [one for one in case.job.everyone if one.rank == 0]
     if not ours or (len(odd) == len(case.job.ranks) and not case.job.silent):
         return None
-    address = ", ".join(sorted(filter(None, addresses)))
-    return Cause(
-        "likely",
-        f"uses the network interface with {address}, an address that no other server reaches",
-        tuple(sorted(ours, key=by_rank)),
-        "EI0015",
-        tuple(stopped[:8]),
+    return verdict(
+        "diagnosis.wrong-interface",
+        "uses the network interface with {address}, an address that no other server reaches",
+        sorted(ours, key=by_rank),
+        stopped[:8],
+        code="EI0015",
         fix="set HCCL_SOCKET_IFNAME to the interface between the servers there; `hccl-kit env TABLE` names it",
-        supports=(f"{address} is for containers or virtual machines of one host (docker0, virbr0, lo)",),
-        contradicts=(missing_logs(case.job),) if case.job.silent else (),
+        why="{address} is for containers or virtual machines of one host (docker0, virbr0, lo)",
+        contradicts=[missing_logs(case.job)],
+        address=clauses(sorted(filter(None, addresses))),
     )
 
 
@@ -91,46 +94,60 @@ def missing_at_root(case: Case) -> Cause | None:
         root, event, group, {number: case.job.in_group(root, number, group, None) for number in sorted(numbers)}
     )
     if any(not numbers & other for _, _, other in found):
-        return cannot_tell("the roots of several communicators report different missing ranks", roll.absent, [event])
+        reason = Message("diagnosis.several-roots", "the roots of several communicators report different missing ranks")
+        return cannot_tell(reason, None, roll.absent, [event])
     held_up = [one for one in roll.absent if isinstance(_waits_in(case, one), IN_OPERATORS)]
     if held_up and all(case.waits.targets.get(one) for one in held_up):
         return None  # They are victims, and the chains lead on.
     if doubt := _doubt(case, roll, held_up):
         return doubt
     kind, fix, certain = _words(case, root, roll.absent)
-    return Cause(
-        "certain" if certain and len(roll.absent) == 1 else "likely",
-        kind,
-        tuple(roll.absent),
-        "EI0015",
-        (event,),
-        fix=fix,
-        supports=(f"{_speaker(root)} has not heard from {listed(roll.absent)}",),
+    why = Message(
+        "diagnosis.absent-at-root",
+        "{speaker} has not heard from {ranks}",
+        speaker=_speaker(root),
+        ranks=rank_names(roll.absent),
     )
+    certainty: Certainty = "certain" if certain and len(roll.absent) == 1 else "likely"
+    return Cause(certainty, kind, tuple(roll.absent), "EI0015", (event,), fix=fix, supports=(why,))
 
 
-def _speaker(rank: Rank) -> str:
+def _speaker(rank: Rank) -> Message:
     """The root, or a rank that knows from the root which ranks are absent."""
     is_root = rank.number in (0, None) or any(isinstance(event.fact, RootCreated) for event in rank.events)
-    if is_root and rank.suspect == (None, None, None):
-        return "the root"
-    return f"{named(rank.suspect)}, the root," if is_root else f"as {named(rank.suspect)} says, the root"
+    name = rank_name(rank.suspect)
+    if not is_root:
+        return Message("diagnosis.root-by", "as {rank} says, the root", rank=name)
+    if rank.suspect == (None, None, None):
+        return Message("diagnosis.root", "the root")
+    return Message("diagnosis.root-named", "{rank}, the root,", rank=name)
 
 
 def _doubt(case: Case, roll: _Roll, held_up: list[Suspect]) -> Cause | None:
     """Why the absent ranks may not be the fault."""
     absent = roll.absent
     if None in roll.known.values() and roll.group is not None and case.job.canonical(roll.group) != case.job.world:
-        reason = f"{listed(absent)} of {roll.group} never joined; the logs do not show which ranks of the job these are"
-        return cannot_tell(reason, [one for one in roll.known.values() if one], [roll.event])
+        return cannot_tell(
+            "diagnosis.absent-in-group",
+            "{ranks} of {group} never joined; the logs do not show which ranks of the job these are",
+            [one for one in roll.known.values() if one],
+            [roll.event],
+            ranks=rank_names(absent),
+            group=roll.group,
+        )
     if held_up:
-        return cannot_tell(f"{listed(held_up)} never joined, but waited in another operator", held_up, [roll.event])
+        reason = Message(
+            "diagnosis.held-up", "{ranks} never joined, but waited in another operator", ranks=rank_names(held_up)
+        )
+        return cannot_tell(reason, None, held_up, [roll.event])
     if len(absent) > 1 and len(absent) == (case.job.size or 0) - 1:
         root = roll.root.suspect
         return cannot_tell(
-            f"only the root joined: either {named(root)} cannot be reached, or the others did not start",
+            "diagnosis.only-root",
+            "only the root joined: either {rank} cannot be reached, or the others did not start",
             [root, *absent],
             [roll.event],
+            rank=rank_name(root),
         )
     return None
 
@@ -152,7 +169,9 @@ def root_not_reached(case: Case) -> Cause | None:
     events = [event for _, event in unreached]
     roots = {edge.target for edge in case.waits.edges if isinstance(edge.event.fact, RootUnreachable)} - {None}
     if len(roots) != 1:
-        return cannot_tell("the logs do not show which rank is the root that was not reached", ranks, events)
+        return cannot_tell(
+            "diagnosis.root-unknown", "the logs do not show which rank is the root that was not reached", ranks, events
+        )
     root = roots.pop()
     assert root is not None
     others = [rank for rank in case.job.ranks if rank.suspect != root and rank.suspect not in ranks]
@@ -161,27 +180,51 @@ def root_not_reached(case: Case) -> Cause | None:
         # Others reached it, so that the fault is on the side of those who did not.
         servers = {case.job.clock[case.job.by_suspect[suspect].process] for suspect in ranks if suspect.server}
         if len(servers) > 1:
-            return cannot_tell(f"{listed(ranks)} could not connect to {named(root)}, others could", ranks, events)
+            return cannot_tell(
+                "diagnosis.root-reached",
+                "{ranks} could not connect to {root}, others could",
+                ranks,
+                events,
+                ranks=rank_names(ranks),
+                root=rank_name(root),
+            )
         late = [_lateness(case, None, case.job.by_suspect[one]) for one in ranks]
-        kind = late[0] if all(late) else "came too late for the root, or does not reach it"
-        return Cause(
-            "likely", kind, tuple(sorted(ranks, key=by_rank)), "EI0015", tuple(events), fix=f"{_LATE_FIX}; else {_FIX}"
-        )
+        kind = late[0] if all(late) else _LATE_OR_CUT_OFF
+        suspects = tuple(sorted(ranks, key=by_rank))
+        return Cause("likely", kind, suspects, "EI0015", tuple(events), fix=_EITHER_FIX)
     if root in case.job.by_suspect or others or len(case.job.silent) > 1:
-        return cannot_tell(
-            missing_logs(case.job) or "either the root or the network to it is at fault", [root, *ranks], events
-        )
-    return Cause(
-        "likely", "was not reachable when the others connected", (root,), "EI0015", tuple(events), "", _FIX,
-        (f"{listed(ranks)} could not connect to it",),
-    )  # fmt: skip
+        either = Message("diagnosis.root-or-network", "either the root or the network to it is at fault")
+        return cannot_tell(missing_logs(case.job) or either, None, [root, *ranks], events)
+    return verdict(
+        "diagnosis.root-unreachable",
+        "was not reachable when the others connected",
+        [root],
+        events,
+        code="EI0015",
+        hint=_FIX,
+        why="{ranks} could not connect to it",
+        ranks=rank_names(ranks),
+    )
 
 
-_LATE_FIX = "start all ranks together, or raise HCCL_CONNECT_TIMEOUT on all"
-_FIX = (
+NO_LOG = Message("diagnosis.never-joined", "never joined the communicator, and left no log")
+_LATE_OR_CUT_OFF = Message("diagnosis.late-or-cut-off", "came too late for the root, or does not reach it")
+_LATE_FIX = Message("diagnosis.joined-late.fix", "start all ranks together, or raise HCCL_CONNECT_TIMEOUT on all")
+_FIX = Message(
+    "diagnosis.root-unreachable.fix",
     "check on both servers that HCCL_SOCKET_IFNAME names the interface between them and that no firewall closes the"
-    " ports from HCCL_IF_BASE_PORT (60000) on"
+    " ports from HCCL_IF_BASE_PORT (60000) on",
 )
+_EITHER_FIX = Message("diagnosis.fix-or", "{fix}; else {other}", fix=_LATE_FIX, other=_FIX)
+
+
+def start_of(absent: Iterable[Suspect]) -> Message:
+    """The next step for ranks that never joined."""
+    return Message(
+        "diagnosis.never-joined.fix",
+        "find out why {ranks} did not start, or did not get as far as creating the communicator",
+        ranks=rank_names(absent),
+    )
 
 
 def _lists(case: Case) -> Iterator[tuple[Event, Rank, frozenset[int]]]:
@@ -192,18 +235,18 @@ def _lists(case: Case) -> Iterator[tuple[Event, Rank, frozenset[int]]]:
 
 
 def _words(case: Case, root: Rank, absent: list[Suspect]) -> tuple[str, str, bool]:
-    start = f"find out why {listed(absent)} did not start, or did not get as far as creating the communicator"
     ranks = [rank for one in absent if (rank := case.job.by_suspect.get(one))]
     if not ranks:
-        return "never joined the communicator, and left no log", start, True
+        return NO_LOG, start_of(absent), True
     late = [_lateness(case, root, rank) for rank in ranks]
     if all(late) and len(ranks) == len(absent):
         return late[0], _LATE_FIX, False
     if any(isinstance(event.fact, RootUnreachable) for event in ranks[0].events):
-        return "came too late for the root, or does not reach it", f"{_LATE_FIX}; else {_FIX}", False
+        return _LATE_OR_CUT_OFF, _EITHER_FIX, False
     if not any(isinstance(event.fact, Joined) for event in ranks[0].events):
-        return "never started to create the communicator", start, True
-    return "joined the communicator too late", _LATE_FIX, False
+        kind = Message("diagnosis.never-started", "never started to create the communicator")
+        return kind, start_of(absent), True
+    return Message("diagnosis.joined-late", "joined the communicator too late"), _LATE_FIX, False
 
 
 def _lateness(case: Case, root: Rank | None, rank: Rank) -> str:
@@ -214,8 +257,10 @@ def _lateness(case: Case, root: Rank | None, rank: Rank) -> str:
     timeout = connect_timeout(case)
     if entries and begun:
         seconds = min(entries) - min(begun)
-        return f"joined too late, {seconds:.0f} s after the root" if seconds > timeout - SOON else ""
+        if seconds <= timeout - SOON:
+            return ""
+        return Message("diagnosis.late-after", "joined too late, {seconds:.0f} s after the root", seconds=seconds)
     failed = [event.time for event in rank.events if isinstance(event.fact, RootUnreachable) and event.time is not None]
     if entries and failed and 0 <= min(failed) - min(entries) < min(SOON, timeout / 2):
-        return "joined too late: the root did not listen any more"
+        return Message("diagnosis.late-for-root", "joined too late: the root did not listen any more")
     return ""

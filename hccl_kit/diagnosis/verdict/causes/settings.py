@@ -6,10 +6,12 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from hccl_kit.base.message import Message
 from hccl_kit.diagnosis.facts import Event, Setting
-from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, cannot_tell, listed
+from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, cannot_tell, verdict
 from hccl_kit.diagnosis.verdict.causes.links import LINK_FACTS
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect
+from hccl_kit.diagnosis.verdict.names import rank_names
 
 CONNECT_TIMEOUT = "HCCL_CONNECT_TIMEOUT"
 EQUAL = (
@@ -49,18 +51,30 @@ def settings(case: Case) -> Cause | None:
         if not (shorter and waiting and all(edge.source in odd.few or edge.target in odd.few for edge in involved)):
             continue
         events = (*tuple(odd.few.values())[:4], next(iter(odd.many.values())), *(edge.event for edge in involved[:4]))
+        value, usual = _shown(odd.value), _shown(odd.usual)
         if len(odd.few) == len(odd.many):
-            both = (*odd.few, *odd.many)
-            reason = f"{odd.name} is {_shown(odd.value)} on {listed(odd.few)} and {_shown(odd.usual)} on the others"
-            return cannot_tell(reason, both, events)
-        return Cause(
-            "likely",
-            f"has {odd.name} {_shown(odd.value)}, unlike {len(odd.many)} others with {_shown(odd.usual)}",
-            tuple(odd.few),
-            involved[0].code,
+            return cannot_tell(
+                "diagnosis.setting-half",
+                "{name} is {value} on {ranks} and {usual} on the others",
+                (*odd.few, *odd.many),
+                events,
+                name=odd.name,
+                value=value,
+                ranks=rank_names(odd.few),
+                usual=usual,
+            )
+        return verdict(
+            "diagnosis.setting",
+            "has {name} {value}, unlike {number} others with {usual}",
+            odd.few,
             events,
-            fix=f"set {odd.name} to the same value on all ranks; `hccl-kit env TABLE --check LOG` compares them",
-            supports=("every link that was not set up has such a rank at one end",),
+            code=involved[0].code,
+            fix="set {name} to the same value on all ranks; `hccl-kit env TABLE --check LOG` compares them",
+            why="every link that was not set up has such a rank at one end",
+            name=odd.name,
+            value=value,
+            number=len(odd.many),
+            usual=usual,
         )
     return None
 
@@ -86,4 +100,4 @@ def _seconds(text: str) -> int:
 
 
 def _shown(value: str) -> str:
-    return value or "unset"
+    return value or Message("diagnosis.unset", "unset")

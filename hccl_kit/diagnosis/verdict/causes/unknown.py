@@ -4,28 +4,45 @@ from __future__ import annotations
 
 import shlex
 
-from hccl_kit.base.wording import listed as shortlist
-from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, cannot_tell, listed, missing_logs
+from hccl_kit.base.message import Message
+from hccl_kit.base.wording import listed
+from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, cannot_tell, missing_logs
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect
+from hccl_kit.diagnosis.verdict.names import place_name, rank_names
 from hccl_kit.diagnosis.verdict.phrases import phrase
 
 
 def unknown(case: Case) -> Cause:
     events = [edge.event for edge in case.waits.edges]
     if not case.job.ranks:
-        nothing = cannot_tell("no line of these logs is known as an error or as one of a rank")
-        return nothing._replace(fix="`hccl-kit explain FILE` knows the messages of more programs")
+        return cannot_tell(
+            "diagnosis.nothing-known",
+            "no line of these logs is known as an error or as one of a rank",
+            fix="`hccl-kit explain FILE` knows the messages of more programs",
+        )
     if not case.waits.waiting:
         return _without_waits(case)
     if missing := missing_logs(case.job):
-        return cannot_tell(missing, (), events)
+        return cannot_tell(missing, None, (), events)
     if case.waits.targets and not case.waits.ends:
         return cannot_tell(
-            f"{listed(case.waits.rings)} wait for each other, in the same operator as far as the logs show", (), events
+            "diagnosis.ring",
+            "{ranks} wait for each other, in the same operator as far as the logs show",
+            (),
+            events,
+            ranks=rank_names(case.waits.rings),
         )
     if lost := _without_log(case):
-        return cannot_tell(f"there is no log of {listed(lost)}, for which others waited", lost, events)
-    return cannot_tell("the logs have only timeouts, and none names the rank that was waited for", (), events)
+        reason = Message(
+            "diagnosis.no-log", "there is no log of {ranks}, for which others waited", ranks=rank_names(lost)
+        )
+        return cannot_tell(reason, None, lost, events)
+    return cannot_tell(
+        "diagnosis.only-timeouts",
+        "the logs have only timeouts, and none names the rank that was waited for",
+        (),
+        events,
+    )
 
 
 def _without_log(case: Case) -> list[Suspect]:
@@ -37,15 +54,32 @@ def _without_log(case: Case) -> list[Suspect]:
 
 def _without_waits(case: Case) -> Cause:
     """No rank has a fault of its own, and none is seen to wait."""
-    also = f", but {missing_logs(case.job)}" if case.job.silent else ""
     errors = [event for rank in case.job.ranks for event in rank.errors]
     if not errors:
-        return cannot_tell(f"no log has an error that shows a cause{also}")
+        return _with_missing(cannot_tell("diagnosis.no-cause", "no log has an error that shows a cause"), case)
     first = min(errors, key=lambda event: (event.time is None, event.time or 0.0))
-    place = f"{first.place.file}:{first.place.line}"
-    reason = f"the errors of these logs are consequences of another one: {phrase(first.fact)} ({place}){also}"
-    fix = f"see `hccl-kit explain {shlex.quote(first.place.file)}`, which explains its lines"
-    return cannot_tell(reason, (), errors)._replace(fix=fix)
+    cause = cannot_tell(
+        "diagnosis.consequences",
+        "the errors of these logs are consequences of another one: {what} ({place})",
+        (),
+        errors,
+        hint=Message(
+            "diagnosis.consequences.fix",
+            "see `hccl-kit explain {file}`, which explains its lines",
+            file=shlex.quote(first.place.file),
+        ),
+        what=phrase(first.fact),
+        place=place_name(first.place),
+    )
+    return _with_missing(cause, case)
+
+
+def _with_missing(cause: Cause, case: Case) -> Cause:
+    """The cause, whose reason also says which logs are missing."""
+    if not (missing := missing_logs(case.job)):
+        return cause
+    reason = Message("diagnosis.but-missing", "{reason}, but {missing}", reason=cause.reason, missing=missing)
+    return cause._replace(reason=reason)
 
 
 def if_known(case: Case, cause: Cause) -> Cause:
@@ -59,9 +93,17 @@ def if_known(case: Case, cause: Cause) -> Cause:
     of_worker = sum(other.process.worker == rank.process.worker for other in case.job.ranks)
     if first.server is not None or (of_worker == 1 and not rank.is_cut):
         return cause
-    reason = f"a process has failed ({cause.kind}), but its log is cut before it names its rank"
-    if not rank.is_cut:
-        reason = f"a process has failed ({cause.kind}), but the logs do not show its rank"
+    reason = (
+        Message(
+            "diagnosis.cut-rank",
+            "a process has failed ({kind}), but its log is cut before it names its rank",
+            kind=cause.kind,
+        )
+        if rank.is_cut
+        else Message(
+            "diagnosis.no-rank", "a process has failed ({kind}), but the logs do not show its rank", kind=cause.kind
+        )
+    )
     return cause._replace(certainty="cannot_tell", reason=reason)
 
 
@@ -72,14 +114,22 @@ def with_next_step(case: Case, cause: Cause) -> Cause:
     job = case.job
     cut = [rank.suspect for rank in job.ranks if rank.is_cut or (rank.record and rank.record.is_cut)]
     if job.silent:
-        servers = sorted({silent.server for silent in job.silent if silent.server})
-        whose = f"of {shortlist(servers)}" if servers else f"of {listed(job.silent)}"
-        step = f"collect the logs {whose} too: with a table, `hccl-kit diagnose TABLE --ssh` reads those of all servers"
+        step = Message(
+            "diagnosis.collect-silent",
+            "collect the logs of {owners} too: with a table, `hccl-kit diagnose TABLE --ssh` reads those of all"
+            " servers",
+            owners=listed(sorted({silent.server for silent in job.silent if silent.server})) or rank_names(job.silent),
+        )
     elif cut:
-        step = f"collect the logs of {listed(cut)} again, whole and with all their rotated files"
+        step = Message(
+            "diagnosis.collect-cut",
+            "collect the logs of {ranks} again, whole and with all their rotated files",
+            ranks=rank_names(cut),
+        )
     else:
-        suspects = f"of {listed(cause.suspects)}" if cause.suspects else "of all ranks"
-        step = (
-            f"name what the programs {suspects} printed, the log of their launcher and `dmesg -T` of their servers too"
+        step = Message(
+            "diagnosis.collect-output",
+            "name what the programs of {ranks} printed, the log of their launcher and `dmesg -T` of their servers too",
+            ranks=rank_names(cause.suspects) or Message("diagnosis.every-rank", "all ranks"),
         )
     return cause._replace(fix=step)
