@@ -104,20 +104,7 @@ def _victims(job: Job, process: subprocess.Popen[str], case: Kill) -> list[int]:
         return [process.pid]
     if case.victim == "guard":
         return job.guards()
-    return [pid for pid, line in _of_rank(job, case.rank) if ("sleep" in line) == (case.victim == "child")]
-
-
-def _of_rank(job: Job, rank: int) -> list[tuple[int, str]]:
-    found = []
-    for path in Path("/proc").glob("[0-9]*"):
-        try:
-            variables = (path / "environ").read_bytes().split(b"\0")
-            line = (path / "cmdline").read_bytes().decode(errors="replace")
-        except OSError:  # it ended meanwhile
-            continue
-        if job.assignment.mark.encode() in variables and b"RANK=%d" % rank in variables:
-            found.append((int(path.name), line))
-    return found
+    return [pid for pid, line in job.of_rank(case.rank) if ("sleep" in line) == (case.victim == "child")]
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from calendar import timegm
 from datetime import datetime, timezone
 
+from hccl_kit.base.message import Message
+
 
 def clock(time: float | None) -> str:
     """`2025-11-20 21:37:51`; "" if the time is not known."""
@@ -21,7 +23,7 @@ def timestamp(time: float | None) -> str | None:
 def span_text(first: float, last: float) -> str:
     """`2025-11-20 21:37:51 to 21:40:00`."""
     start, end = clock(first), clock(last)
-    return f"{start} to {end.removeprefix(start[:11])}"
+    return Message("diagnosis.from-to", "{start} to {end}", start=start, end=end.removeprefix(start[:11]))
 
 
 def _moment(time: float | None) -> datetime | None:

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -60,6 +61,16 @@ class Job:
     def processes(self) -> list[str]:
         """The command lines of the remaining ranks, and of what they have started."""
         return [line for _, line in command_lines() if str(self.folder) in line]
+
+    def of_rank(self, rank: int) -> list[tuple[int, str]]:
+        """The processes that have the mark of the job and the number of the rank in their environment."""
+        found = []
+        for pid, line in command_lines():
+            with suppress(OSError):  # it ended meanwhile
+                variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+                if self.assignment.mark.encode() in variables and b"RANK=%d" % rank in variables:
+                    found.append((pid, line))
+        return found
 
     def guards(self) -> list[int]:
         return [pid for pid, line in command_lines() if self.assignment.mark in line]

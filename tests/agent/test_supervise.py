@@ -76,27 +76,14 @@ def test_a_rank_that_was_killed_comes_before_those_that_fail_at_the_same_moment(
     process = job.start()
     assert wait_until(lambda: job.all_say("ready"))
     os.kill(process.pid, signal.SIGSTOP)
-    (victim,) = (int(line) for line in pids_of(job, rank=3))
+    ((victim, _),) = job.of_rank(3)
     os.kill(victim, signal.SIGKILL)
     (tmp_path / "go").touch()
-    assert wait_until(lambda: all(state_of(pid) == "Z" for rank in range(4) for pid in pids_of(job, rank)))
+    assert wait_until(lambda: all(state_of(pid) == "Z" for rank in range(4) for pid, _ in job.of_rank(rank)))
     os.kill(process.pid, signal.SIGCONT)
     done = finish(process)
     assert done.returncode == 137
     assert "error: rank 3 on device 7 of n1 failed with exit code 137 (SIGKILL)\n" in done.stderr
-
-
-def pids_of(job: Job, rank: int) -> list[int]:
-    """The processes of a rank: those that have its number and the mark of the job in their environment."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/environ"):
-        try:
-            variables = path.read_bytes().split(b"\0")
-        except OSError:
-            continue
-        if job.assignment.mark.encode() in variables and b"RANK=%d" % rank in variables:
-            found.append(int(path.parent.name))
-    return found
 
 
 def state_of(pid: int) -> str:
@@ -209,7 +196,7 @@ def test_a_stopped_rank_is_ended_with_the_job(tmp_path: Path) -> None:
     job = python_job(tmp_path, f"if rank == 0: {SLEEP}\ntime.sleep(1); sys.exit(3)", ranks=2)
     process = job.start()
     assert wait_until(lambda: (job.logs / "rank_0.log").exists() and job.log(0))
-    os.kill(pids_of(job, 0)[0], signal.SIGSTOP)
+    os.kill(job.of_rank(0)[0][0], signal.SIGSTOP)
     assert finish(process).returncode == 3
     assert (job.logs / "launcher_0").read_text().count(" stopped 0\n") == 1
     assert job.processes() == []

@@ -7,13 +7,13 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.launch.jobs import clean_environ
+from tests.launch.jobs import clean_environ, command_lines
 from tests.places import ROOT
 
 TRAIN = ROOT / "tools" / "train.py"
@@ -78,20 +78,16 @@ class Job:
     def run(self, command: Command, environ: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
         return self.finish(self.start(command, environ))
 
-    def processes(self) -> Iterator[int]:
+    def processes(self) -> list[int]:
         """The processes with the folder in their command line."""
-        for path in Path("/proc").glob("[0-9]*/cmdline"):
-            try:
-                if os.fsencode(self.folder) in path.read_bytes():
-                    yield int(path.parent.name)
-            except OSError:  # it ended meanwhile
-                continue
+        return [pid for pid, line in command_lines() if str(self.folder) in line]
 
     def process_of_rank(self, rank: int) -> int:
         """The process that was started with RANK=`rank`."""
         for process in self.processes():
-            if f"RANK={rank}".encode() in Path(f"/proc/{process}/environ").read_bytes().split(b"\0"):
-                return process
+            with suppress(OSError):  # it ended meanwhile
+                if f"RANK={rank}".encode() in Path(f"/proc/{process}/environ").read_bytes().split(b"\0"):
+                    return process
         raise AssertionError(f"rank {rank} does not run")
 
     def kill(self) -> None:

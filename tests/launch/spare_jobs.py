@@ -16,7 +16,7 @@ from typing import Any
 
 from hccl_kit.table import formats
 from tests.lab.hosts import Hosts
-from tests.launch.jobs import TABLE
+from tests.launch.jobs import TABLE, command_lines
 from tests.launch.nodes import RANKS, NodesJob, table_of
 from tests.places import ROOT
 from tests.waiting import wait_until
@@ -115,7 +115,7 @@ def spare_job(folder: Path, lab: Hosts, servers: int) -> Iterator[SpareJob]:
     try:
         yield job
     finally:
-        for path in Path("/proc").glob("[0-9]*/cmdline"):
-            with suppress(OSError):
-                if os.fsencode(folder) in path.read_bytes() and int(path.parent.name) != os.getpid():
-                    os.kill(int(path.parent.name), signal.SIGKILL)
+        for pid, line in command_lines():
+            if str(folder) in line and pid != os.getpid():
+                with suppress(OSError):  # it ended meanwhile
+                    os.kill(pid, signal.SIGKILL)

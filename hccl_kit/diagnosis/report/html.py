@@ -44,17 +44,25 @@ dt { color: var(--pale); } dd { margin: 0; overflow-wrap: anywhere; grid-column:
 table { border-collapse: collapse; width: 100%; } td, th { text-align: left; padding: .15rem .8rem .15rem 0;
   vertical-align: top; } td { overflow-wrap: anywhere; } td:first-child { min-width: 10ch; }
 th { color: var(--pale); font-weight: normal; }
-@media (max-width: 700px) { dl { display: block; } table, tbody, tr, td { display: block; } th { display: none; }
-  tr { border-bottom: 1px solid var(--line); padding: .3rem 0; } td { padding: 0; } }
 code { font: 13px/1.4 ui-monospace, monospace; }
 svg text { font: 12px system-ui, sans-serif; fill: var(--ink); }
-svg .row line, svg line.tick { stroke: var(--line); }
-svg text.tick { text-anchor: middle; fill: var(--pale); } svg text.none { fill: var(--pale); font-style: italic; }
-svg .row circle { fill: var(--wait); stroke: var(--paper); }
-svg .culprit circle { fill: var(--fault); } svg .culprit text { fill: var(--fault); font-weight: 600; }
+#timeline { position: relative; padding-top: 22px; font-size: 12px; }
+#timeline .row { display: flex; } #timeline .row span { flex: none; width: 270px; overflow-wrap: anywhere; }
+#timeline svg { flex: 1; margin-right: 70px; height: 20px; overflow: visible; }
+#timeline svg.ticks { position: absolute; left: 270px; top: 0; width: calc(100% - 340px); height: 100%; }
+#timeline line { stroke: var(--line); } #timeline circle { fill: var(--wait); stroke: var(--paper); }
+#timeline text { fill: var(--pale); } #timeline .none { font-style: italic; } .ticks text { text-anchor: middle; }
+#timeline .culprit circle { fill: var(--fault); } #timeline .culprit span { color: var(--fault); font-weight: 600; }
+svg .culprit text { fill: var(--fault); font-weight: 600; }
 svg .box rect { fill: var(--box); stroke: var(--line); } svg .culprit rect { stroke: var(--fault); stroke-width: 2; }
 svg .edge { fill: none; stroke: var(--wait); } svg .arrow { fill: var(--wait); }
 footer { margin-top: 2rem; color: var(--pale); font-size: .85rem; }
+@media (max-width: 700px) { dl { display: block; } table, tbody, tr, td { display: block; } th { display: none; }
+  tr { border-bottom: 1px solid var(--line); padding: .3rem 0; } td { padding: 0; }
+  #graph { max-width: 100%; height: auto; } #timeline .row { display: block; } #timeline .row span { width: auto; }
+  #timeline svg, #timeline svg.ticks { left: 0; width: 100%; margin: 0; display: block; }
+  .ticks g:not(:first-child, :last-child) { display: none; }
+  .ticks g:first-child text { text-anchor: start; } .ticks g:last-child text { text-anchor: end; } }
 """
 
 
@@ -79,7 +87,7 @@ def as_html(diagnosis: Diagnosis) -> str:
         element("h1", translated(_TITLES[diagnosis.certainty])),
         element("dl", *_answer(diagnosis)),
         *_section(Message("diagnosis.section-waits", "Who waits for whom"), graph.as_svg(diagnosis.cascade, culprit)),
-        *_section(Message("diagnosis.section-timeline", "Timeline"), timeline.as_svg(diagnosis)),
+        *_section(Message("diagnosis.section-timeline", "Timeline"), timeline.as_rows(diagnosis)),
         *_section(Message("diagnosis.section-evidence", "Evidence"), _evidence(diagnosis)),
         element("footer", f"hccl-kit {text(__version__)} diagnose"),
     ]

@@ -6,13 +6,17 @@ Ranks, cards, times, codes, ports, pids and the names of log files stay: they ar
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import zip_longest
+from typing import Any
 
 from hccl_kit.base.message import Message
 from hccl_kit.diagnosis.facts import Place
 from hccl_kit.diagnosis.masking import Masker
-from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis, Suspect
+from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis
 
+_WORDS = ("certainty", "where", "blame", "code", "rule")
+"""Fields whose texts are those of the kit, or of HCCL."""
 _WORD = re.compile(r"[a-z]{1,20}", re.IGNORECASE)
 
 
@@ -27,7 +31,8 @@ def masked(diagnosis: Diagnosis, hosts: Iterable[str] = (), users: Iterable[str]
 
     _mapped(diagnosis, seen, seen)
     mask.learn(texts)
-    return _mapped(diagnosis, lambda text: _masked(text, mask.text), mask.path)
+    hidden: Diagnosis = _mapped(diagnosis, lambda text: _masked(text, mask.text), mask.path)
+    return hidden
 
 
 def _masked(text: str, mask: Callable[[str], str]) -> str:
@@ -59,46 +64,16 @@ def _folders(diagnosis: Diagnosis) -> Iterator[str]:
         yield from (part for part in file.split("/")[:-1] if not _WORD.fullmatch(part))
 
 
-def _mapped(diagnosis: Diagnosis, text: Callable[[str], str], path: Callable[[str], str]) -> Diagnosis:
-    """The diagnosis with each of its texts and paths replaced."""
-
-    def suspect(one: Suspect) -> Suspect:
-        return one._replace(server=None if one.server is None else text(one.server))
-
-    def place(one: Place) -> Place:
-        return one._replace(file=path(one.file))
-
-    def texts(ones: Iterable[str]) -> tuple[str, ...]:
-        return tuple(map(text, ones))
-
-    fault = diagnosis.first_fault
-    return diagnosis._replace(
-        first_fault=fault
-        and fault._replace(
-            suspect=suspect(fault.suspect), kind=text(fault.kind), place=fault.place and place(fault.place)
-        ),
-        suspects=tuple(map(suspect, diagnosis.suspects)),
-        cascade=tuple(
-            wait._replace(
-                suspect=suspect(wait.suspect),
-                waits_for=wait.waits_for and suspect(wait.waits_for),
-                place=wait.place and place(wait.place),
-            )
-            for wait in diagnosis.cascade
-        ),
-        silent=tuple(map(suspect, diagnosis.silent)),
-        clock_offsets={text(server): offset for server, offset in diagnosis.clock_offsets.items()},
-        evidence=tuple(map(place, diagnosis.evidence)),
-        reason=text(diagnosis.reason),
-        fix=text(diagnosis.fix),
-        supports=texts(diagnosis.supports),
-        contradicts=texts(diagnosis.contradicts),
-        ranks=tuple(
-            line._replace(
-                suspect=suspect(line.suspect),
-                moments=tuple((time, text(phrase), place(where)) for time, phrase, where in line.moments),
-            )
-            for line in diagnosis.ranks
-        ),
-        notes=texts(diagnosis.notes),
-    )
+def _mapped(value: Any, text: Callable[[str], str], path: Callable[[str], str]) -> Any:
+    """A value of a diagnosis with each of its texts and paths replaced."""
+    if isinstance(value, str):
+        return text(value)
+    if isinstance(value, Place):
+        return value._replace(file=path(value.file))
+    if isinstance(value, Mapping):
+        return {text(name): one for name, one in value.items()}
+    if not isinstance(value, tuple):
+        return value
+    names = getattr(value, "_fields", ())
+    parts = [one if name in _WORDS else _mapped(one, text, path) for name, one in zip_longest(names, value)]
+    return type(value)(*parts) if names else tuple(parts)

@@ -1,4 +1,4 @@
-"""The telling moments of every rank on one axis of corrected time, as SVG with a row for each rank."""
+"""The telling moments of every rank on one axis of corrected time, a row with a drawing for each rank."""
 
 from __future__ import annotations
 
@@ -17,10 +17,8 @@ from hccl_kit.diagnosis.verdict.names import place_name
 MAX_ROWS = 4096
 MAX_DOTS = 40
 """Moments of one rank that are drawn: the first and the last ones."""
-_LEFT, _WIDTH, _ROW, _HEAD = 270, 760, 20, 26
-_RIGHT = 70
-"""Room for the half of the last date, and of a label."""
-_LABEL = 38
+_MIDDLE = 10
+"""The middle of a row, whose drawing is 20 pixels high."""
 _TICKS = 5
 
 
@@ -30,13 +28,13 @@ class Axis(NamedTuple):
     first: float
     last: float
 
-    def x(self, time: float) -> float:
-        """The position of a moment on the drawing; the middle if the job has only one moment."""
+    def x(self, time: float) -> str:
+        """The position of a moment in the width of the drawing; the middle if the job has only one moment."""
         length = self.last - self.first
-        return round(_LEFT + _WIDTH * ((time - self.first) / length if length else 0.5), 1)
+        return f"{100 * ((time - self.first) / length if length else 0.5):.2f}%"
 
 
-def as_svg(diagnosis: Diagnosis) -> str:
+def as_rows(diagnosis: Diagnosis) -> str:
     """The drawing; "" if no rank is known. The first fault and the ranks without a log come first."""
     fault = diagnosis.first_fault
     culprit = fault.suspect if fault else None
@@ -46,25 +44,11 @@ def as_svg(diagnosis: Diagnosis) -> str:
     axis = _axis(lines)
     silent = set(diagnosis.silent)
     shown = lines[:MAX_ROWS]
-    rows = [
-        _row(line, n, axis, _kind(line.suspect, culprit, silent), is_silent=line.suspect in silent)
-        for n, line in enumerate(shown)
-    ]
-    width, height = _LEFT + _WIDTH + _RIGHT, _HEAD + _ROW * len(shown) + 6
+    rows = [_row(line, axis, _kind(line.suspect, culprit, silent), is_silent=line.suspect in silent) for line in shown]
     hidden = Message("diagnosis.more-ranks", "{number} more ranks are not drawn.", number=len(lines) - MAX_ROWS)
     more = element("p", translated(hidden)) if len(lines) > MAX_ROWS else ""
-    svg = element(
-        "svg",
-        element("title", translated(Message("diagnosis.timeline", "Timeline of the ranks"))),
-        *_ticks(axis, height),
-        *rows,
-        id="timeline",
-        role="img",
-        width=width,
-        height=height,
-        viewBox=f"0 0 {width} {height}",
-    )
-    return svg + more
+    title = translated(Message("diagnosis.timeline", "Timeline of the ranks"))
+    return element("div", _ticks(axis), *rows, id="timeline", role="img", aria_label=title) + more
 
 
 def _in_order(diagnosis: Diagnosis, culprit: Suspect | None) -> list[RankLine]:
@@ -95,10 +79,7 @@ def _kind(suspect: Suspect, culprit: Suspect | None, silent: set[Suspect]) -> st
     return "culprit" if suspect == culprit else "silent" if suspect in silent else "rank"
 
 
-def _row(line: RankLine, number: int, axis: Axis | None, kind: str, *, is_silent: bool) -> str:
-    y = _HEAD + _ROW * number + _ROW // 2
-    name = translated(full_name(line.suspect))
-    label = name if len(name) <= _LABEL else name[: _LABEL - 1] + "\N{HORIZONTAL ELLIPSIS}"
+def _row(line: RankLine, axis: Axis | None, kind: str, *, is_silent: bool) -> str:
     known = [(time, phrase, place) for time, phrase, place in line.moments if time is not None and timestamp(time)]
     if len(known) > MAX_DOTS:
         known = [*known[: MAX_DOTS // 2], *known[-MAX_DOTS // 2 :]]
@@ -106,32 +87,28 @@ def _row(line: RankLine, number: int, axis: Axis | None, kind: str, *, is_silent
         element(
             "circle",
             element("title", text(f"{clock(time)} {translated(phrase)} - {place_name(place)}")),
-            cx=axis.x(time) if axis else _LEFT,
-            cy=y,
+            cx=axis.x(time) if axis else 0,
+            cy=_MIDDLE,
             r=5 if kind == "culprit" else 4,
         )
         for time, phrase, place in known
     ]
     no_log, no_error = Message("diagnosis.row-silent", "no log"), Message("diagnosis.row-quiet", "no error in its log")
-    why = no_log if is_silent else no_error
-    note = [] if line.moments else [element("text", translated(why), x=_LEFT + 6, y=y + 4, class_="none")]
-    return element(
-        "g",
-        element("text", element("title", text(name)), text(label), x=4, y=y + 4),
-        element("line", x1=_LEFT, y1=y, x2=_LEFT + _WIDTH, y2=y),
-        *dots,
-        *note,
-        class_=f"row {kind}",
-    )
+    why = translated(no_log if is_silent else no_error)
+    note = [] if line.moments else [element("text", text(why), x=6, y=_MIDDLE + 4, class_="none")]
+    name = text(translated(full_name(line.suspect)))
+    track = element("svg", element("line", x1=0, y1=_MIDDLE, x2="100%", y2=_MIDDLE), *dots, *note)
+    return element("div", element("span", name), track, class_=f"row {kind}")
 
 
-def _ticks(axis: Axis | None, height: int) -> list[str]:
+def _ticks(axis: Axis | None) -> str:
     if axis is None:
-        return []
+        return ""
     length = axis.last - axis.first
     times = [axis.first + length * n / (_TICKS - 1) for n in range(_TICKS)] if length else [axis.first]
-    return [
-        element("text", text(clock(time)), x=axis.x(time), y=14, class_="tick")
-        + element("line", x1=axis.x(time), y1=_HEAD - 6, x2=axis.x(time), y2=height, class_="tick")
-        for time in times
-    ]
+    places = ((time, axis.x(time)) for time in times)
+    ticks = (
+        element("text", text(clock(time)), x=x, y=14) + element("line", x1=x, y1=20, x2=x, y2="100%")
+        for time, x in places
+    )
+    return element("svg", *(element("g", tick) for tick in ticks), class_="ticks")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from hccl_kit.base.message import Message
+from hccl_kit.base.wording import clauses
 from hccl_kit.diagnosis.facts import Evidence, Place, Setting
 from hccl_kit.diagnosis.verdict.assembly import assemble
 from hccl_kit.diagnosis.verdict.causes import cause_of
@@ -71,8 +73,12 @@ def _note_on_ends(ends: Clocks) -> tuple[str, ...]:
     if not any(abs(seconds) > AGREEMENT for seconds in ends.offsets.values()):
         return ()
     return (
-        f"the clocks of {', '.join(sorted(ends.offsets))} are estimated from when both ends of links gave up: the "
-        "clock of a server whose ranks started later seems to be ahead",
+        Message(
+            "diagnosis.clocks-of-ends",
+            "the clocks of {servers} are estimated from when both ends of links gave up: the clock of a server whose"
+            " ranks started later seems to be ahead",
+            servers=clauses(sorted(ends.offsets)),
+        ),
     )
 
 
@@ -84,7 +90,9 @@ def _differences(job: Job) -> tuple[str, ...]:
             if isinstance(event.fact, Setting) and event.fact.name in _COMPARED:
                 found.setdefault(event.fact.name, {}).setdefault(event.fact.value, []).append(rank.suspect)
     return tuple(
-        f"{name} differs between ranks: {', '.join(sorted(values))}"
+        Message(
+            "diagnosis.differs", "{name} differs between ranks: {values}", name=name, values=clauses(sorted(values))
+        )
         for name, values in found.items()
         if len(values) > 1
     )

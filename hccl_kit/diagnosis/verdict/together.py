@@ -10,7 +10,8 @@ from collections import defaultdict
 from collections.abc import Set
 from itertools import pairwise
 
-from hccl_kit.base.wording import counted, joined, shortened
+from hccl_kit.base.message import Message
+from hccl_kit.base.wording import counted, joined, listed
 from hccl_kit.diagnosis.facts import Evidence, Joined, Process
 from hccl_kit.diagnosis.moments import span_text
 from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis, Span
@@ -34,12 +35,19 @@ def with_times(diagnosis: Diagnosis, evidence: Evidence, left_out: Set[Process] 
     later = [span for span in others if kept and span[0] > kept[-1][1]]
     diagnosis = diagnosis._replace(last=max(times, default=None))
     if left_out:
-        when = f", of {_listed(others)}" if others else ""
-        note = f"{counted(len(left_out), 'process')} of other runs left out{when}"
+        note = Message(
+            "diagnosis.left-out", "{processes} of other runs left out", processes=counted(len(left_out), "process")
+        )
+        if others:
+            note = Message("diagnosis.left-out-of", "{note}, of {times}", note=note, times=_listed(others))
         diagnosis = diagnosis._replace(notes=(note, *diagnosis.notes))
     if len(kept) + len(later) < 2:
         return diagnosis
-    doubt = f"logs of more than one job seem to lie together ({_listed([*kept, *later])}): pass those of one job alone"
+    doubt = Message(
+        "diagnosis.several-jobs",
+        "logs of more than one job seem to lie together ({times}): pass those of one job alone",
+        times=_listed([*kept, *later]),
+    )
     return diagnosis._replace(
         certainty="likely" if diagnosis.certainty == "certain" else diagnosis.certainty,
         contradicts=(*diagnosis.contradicts, doubt),
@@ -47,7 +55,8 @@ def with_times(diagnosis: Diagnosis, evidence: Evidence, left_out: Set[Process] 
 
 
 def _listed(spans: list[Span]) -> str:
-    return joined(shortened([span_text(*span) for span in spans], MAX_SHOWN))
+    times = [span_text(*span) for span in spans]
+    return listed(times, MAX_SHOWN) if len(times) > MAX_SHOWN else joined(times)
 
 
 def _spans(evidence: Evidence, left_out: Set[Process]) -> tuple[list[Span], list[Span]]:

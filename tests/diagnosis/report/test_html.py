@@ -90,6 +90,22 @@ def test_the_page_of_a_thousand_ranks_stays_usable(page: Page, tmp_path: Path) -
 
 
 @needs_browser
+@pytest.mark.parametrize("width", [390, 1280])
+def test_nothing_is_clipped_on_a_telephone_or_a_screen(page: Page, tmp_path: Path, width: int) -> None:
+    shown(page, port_taken(), tmp_path)
+    page.call("Emulation.setDeviceMetricsOverride", width=width, height=800, deviceScaleFactor=1, mobile=width < 700)
+    wide = "[...document.querySelectorAll('html, .scroll')].filter(e => e.scrollWidth > e.clientWidth).length"
+    assert page.value(wide) == 0
+    right = "Math.max(...[...document.querySelectorAll('svg *')].map(e => e.getBoundingClientRect().right))"
+    assert page.value(f"{right} <= document.documentElement.clientWidth")
+    gap = "e => e.lastChild.getBoundingClientRect().x - e.firstChild.getBoundingClientRect().right"
+    under = "e => e.lastChild.getBoundingClientRect().y - e.firstChild.getBoundingClientRect().bottom"
+    apart = f"[...document.querySelectorAll('.row')].every(e => ({gap})(e) >= 0 || ({under})(e) >= 0)"
+    assert page.value(apart), "no name lies on a drawing"
+    page.call("Emulation.clearDeviceMetricsOverride")
+
+
+@needs_browser
 def test_without_a_first_fault_the_suspects_are_shown(page: Page, tmp_path: Path) -> None:
     shown(page, cannot_tell(), tmp_path)
     assert page.value("document.querySelector('h1').textContent") == "Cannot tell"

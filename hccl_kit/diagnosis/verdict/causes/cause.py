@@ -95,6 +95,11 @@ class Case:
         ]
         return (min(times), max(times)) if times else (inf, -inf)
 
+    def clock_of(self, suspect: Suspect, event: Event) -> str:
+        """The clock of an event: what a rank printed is in another file than its plog, and has the same clock."""
+        rank = self.job.by_suspect.get(suspect)
+        return self.job.clock[rank.process] if rank else event.process.worker
+
     def clock_time(self, number: int, event: Event) -> ClockTime:
         """When something happened to a rank that left a record."""
         clock = self.job.clock[self.job.by_suspect[self.job.by_number[number]].process]

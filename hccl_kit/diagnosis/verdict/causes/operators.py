@@ -8,13 +8,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from hccl_kit.base.message import Message
-from hccl_kit.base.wording import joined
 from hccl_kit.diagnosis.facts import (
-    ArgumentMismatch,
     Event,
     OperatorEntered,
     OperatorTimedOut,
-    VersionMismatch,
     Watchdog,
 )
 from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, by_rank, cannot_tell, verdict
@@ -25,7 +22,7 @@ from hccl_kit.diagnosis.verdict.names import rank_name
 MANY = 3
 """With more than this many ranks for each one in the rarest operator, the rank in that operator is the odd one."""
 _PIPELINE = ("send", "receive", "recv", "batchsendrecv")
-_FIX = Message(
+SAME_OPERATORS = Message(
     "diagnosis.same-operators.fix",
     "make all ranks call the same operators in the same order: compare the branches that their programs took",
 )
@@ -133,7 +130,7 @@ def _pair(case: Case, positions: list[Position]) -> Cause | None:
         [one.suspect, other.suspect],
         [one.event, other.event],
         code="EI0006",
-        hint=_FIX,
+        hint=SAME_OPERATORS,
         why="{rank} is in {operator}, {other} in {others}",
         rank=rank_name(one.suspect),
         operator=one.operator,
@@ -160,7 +157,7 @@ def _odd(positions: list[Position], field: str, group: str) -> Cause | None:
             suspects,
             events,
             code="EI0005",
-            hint=_FIX,
+            hint=SAME_OPERATORS,
             why="the two ranks of {group} are in different operators",
             group=group,
         )
@@ -175,7 +172,7 @@ def _odd(positions: list[Position], field: str, group: str) -> Cause | None:
         [one.suspect for one in odd],
         [*(one.event for one in odd), *events[:2]],
         code="EI0005",
-        hint=_FIX,
+        hint=SAME_OPERATORS,
         why="{number} other ranks of {group} agree",
         difference=_difference(field, operator, few, next(key for key in counts if key != few)),
         group=group,
@@ -185,22 +182,6 @@ def _odd(positions: list[Position], field: str, group: str) -> Cause | None:
 
 def _difference(field: str, operator: str, own: object, others: object) -> Message:
     """What differs: the value of the odd rank, and that of the others."""
-    if field == "number" and isinstance(own, int) and isinstance(others, int) and own > others:
-        return Message(
-            "diagnosis.ahead-of-others",
-            "is ahead of the others: at number {own} of {operator}, they at {others}",
-            own=own,
-            operator=operator,
-            others=others,
-        )
-    if field == "number":
-        return Message(
-            "diagnosis.behind-others",
-            "is behind the others: at number {own} of {operator}, they at {others}",
-            own=own,
-            operator=operator,
-            others=others,
-        )
     if field == "operator":
         return Message(
             "diagnosis.other-operator",
@@ -208,18 +189,22 @@ def _difference(field: str, operator: str, own: object, others: object) -> Messa
             own=own,
             others=others,
         )
-    if field == "elements":
+    if field == "number":
+        is_ahead = isinstance(own, int) and isinstance(others, int) and own > others
         return Message(
-            "diagnosis.other-elements",
-            "called {operator} with another number of elements: {own}, they with {others}",
-            operator=operator,
+            "diagnosis.other-number",
+            "is {relation} the others: at number {own} of {operator}, they at {others}",
+            relation=Message("diagnosis.in-front", "ahead of") if is_ahead else Message("diagnosis.at-back", "behind"),
             own=own,
+            operator=operator,
             others=others,
         )
+    is_type = field == "data_type"
     return Message(
-        "diagnosis.other-type",
-        "called {operator} with another data type: {own}, they with {others}",
+        "diagnosis.other-value",
+        "called {operator} with another {field}: {own}, they with {others}",
         operator=operator,
+        field=Message("diagnosis.type", "data type") if is_type else Message("diagnosis.size", "number of elements"),
         own=own,
         others=others,
     )
@@ -267,87 +252,3 @@ def _operator(tag: str) -> str:
 
 def _only(rank: Rank) -> str | None:
     return next(iter(rank.groups)) if len(rank.groups) == 1 else None
-
-
-def arguments(case: Case) -> Cause | None:
-    """Ranks that HCCL itself found to differ (EI0005)."""
-    found = [
-        (rank, event, event.fact)
-        for rank in case.job.ranks
-        for event in rank.events
-        if isinstance(event.fact, ArgumentMismatch)
-    ]
-    if not found:
-        return None
-    values: dict[str, set[Suspect]] = defaultdict(set)
-    for rank, _, fact in found:
-        values[fact.own].add(rank.suspect)
-        if fact.peer_rank is not None and (peer := case.job.in_group(rank, fact.peer_rank, None, None)):
-            values[fact.other].add(peer)
-    events = tuple(event for _, event, _ in found)
-    everyone = list(dict.fromkeys(one for members in values.values() for one in members))
-    by_count = sorted(values.values(), key=len)
-    fact = found[0][2]
-    if len(by_count) == 2 and len(by_count[0]) == 1 and len(by_count[1]) > 1:
-        suspects: tuple[Suspect, ...] = tuple(by_count[0])
-    elif len(by_count) == 2 and len(everyone) == 2:  # of two that agree, the third that differs left no such line
-        suspects = tuple(everyone)
-    else:
-        return cannot_tell(
-            "diagnosis.arguments-differ",
-            "ranks differ in the {field} of an operator ({own} and {other})",
-            everyone,
-            events,
-            field=fact.field,
-            own=fact.own,
-            other=fact.other,
-        )
-    return verdict(
-        "diagnosis.argument",
-        "called an operator with another {field} than the others",
-        suspects,
-        events,
-        code="EI0005",
-        hint=_FIX,
-        why="HCCL compared {field}: {own} here, {other} there",
-        field=fact.field,
-        own=fact.own,
-        other=fact.other,
-    )
-
-
-def versions(case: Case) -> Cause | None:
-    """Ranks with different releases of HCCL (EI0008)."""
-    found = [
-        (rank, event, event.fact)
-        for rank in case.job.ranks
-        for event in rank.events
-        if isinstance(event.fact, VersionMismatch)
-    ]
-    if not found:
-        return None
-    ranks: dict[str | None, set[Suspect]] = defaultdict(set)
-    for rank, _, fact in found:
-        ranks[fact.own].add(rank.suspect)
-    events = tuple(event for _, event, _ in found)
-    (odd, few), *rest = sorted(ranks.items(), key=lambda item: len(item[1]))
-    if not rest or len(few) >= len(rest[-1][1]):
-        kind = Message("diagnosis.releases", "run different releases of HCCL")
-        if releases := sorted({str(one) for _, _, fact in found for one in (fact.own, fact.other) if one}):
-            kind = Message("diagnosis.named-releases", "{kind}: {releases}", kind=kind, releases=joined(releases))
-        few = set().union(*ranks.values())
-    else:
-        usual, many = rest[-1]
-        kind = Message(
-            "diagnosis.release",
-            "runs HCCL {release}, unlike {number} others with {usual}",
-            release=odd or Message("diagnosis.another-release", "of another release"),
-            number=len(many),
-            usual=usual or Message("diagnosis.another-one", "another one"),
-        )
-    fix = Message(
-        "diagnosis.release.fix",
-        "install one release of CANN on all servers; `hccl-kit preflight TABLE --all` compares them",
-    )
-    why = Message("diagnosis.release.why", "HCCL compared the releases of both ends of a link")
-    return Cause("likely", kind, tuple(sorted(few, key=by_rank)), "EI0008", events, fix=fix, supports=(why,))

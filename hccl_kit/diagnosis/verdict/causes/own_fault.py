@@ -6,17 +6,15 @@ that gives up waiting ends with an exception.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator
 from math import inf
 from pathlib import PurePath
-from signal import SIGBUS, SIGFPE, SIGILL, SIGKILL, SIGSEGV, SIGTERM
 
 from hccl_kit.base.message import Message
 from hccl_kit.base.wording import listed, sentences
 from hccl_kit.diagnosis.facts import Event, Exited, Fault, Heartbeat
 from hccl_kit.diagnosis.verdict.blame import of_fact
 from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, by_rank, cannot_tell, missing_logs, verdict
+from hccl_kit.diagnosis.verdict.causes.exits import exits
 from hccl_kit.diagnosis.verdict.causes.rank_fault import (
     MAX_TEXT,
     RankFault,
@@ -24,12 +22,10 @@ from hccl_kit.diagnosis.verdict.causes.rank_fault import (
     fix_of_event,
     fix_of_fault,
     has_no_row,
-    is_consequence,
     is_failure,
     known_fix,
 )
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect
-from hccl_kit.diagnosis.verdict.endings import ended
 from hccl_kit.diagnosis.verdict.names import place_name, rank_name, rank_names
 
 MARGIN = 5.0
@@ -42,7 +38,6 @@ MAX_PLACES = 4
 """Errors that a fix names."""
 MANY = 64
 """Maximum number of faults among which the waits of other ranks decide."""
-_OF_KERNEL = (SIGKILL, SIGSEGV, SIGBUS, SIGILL, SIGFPE)
 _OF_TABLE = ("EI0004", "EI0014", "EI0017")
 
 
@@ -55,11 +50,11 @@ def own_fault(case: Case) -> Cause | None:
 def ended_early(case: Case) -> Cause | None:
     """The rank that a launcher saw end first, or that ended with an error that no row knows."""
     unknown = {fault.suspect: fault for rank in case.job.ranks if (fault := fault_of(rank)) and has_no_row(fault.event)}
-    exits = [unknown.get(fault.suspect, fault) for fault in _exits(case)]
+    seen = [unknown.get(fault.suspect, fault) for fault in exits(case)]
     ended = {
         event.fact.rank for event in case.job.launcher if isinstance(event.fact, Exited) and event.fact.by_launcher
     }
-    faults = exits or [fault for fault in unknown.values() if fault.suspect.rank not in ended]
+    faults = seen or [fault for fault in unknown.values() if fault.suspect.rank not in ended]
     return _decided(case, faults) if faults else None
 
 
@@ -122,7 +117,7 @@ def _may_be_earlier(case: Case, first: RankFault) -> str:
 
 def _is_before_failures(case: Case, suspect: Suspect, event: Event) -> bool:
     """Whether something happened before any process of its server failed: a job that has failed loses its ranks."""
-    return event.time is not None and event.time < case.failures.get(_clock(case, suspect, event), inf)
+    return event.time is not None and event.time < case.failures.get(case.clock_of(suspect, event), inf)
 
 
 def _disordered(faults: list[RankFault], first: RankFault | None = None) -> Cause:
@@ -233,62 +228,9 @@ def _of_scheduler(case: Case) -> Cause | None:
     return None
 
 
-def _exits(case: Case) -> Iterator[RankFault]:
-    """The first rank that each launcher saw end by itself, unless that may be because it gave up waiting.
-
-    How a rank with a record ended is judged with its record.
-    """
-    by_file: dict[str, list[Event]] = defaultdict(list)
-    for event in case.job.launcher:
-        fact = event.fact
-        if isinstance(fact, Exited) and not fact.by_launcher and (fact.code or fact.signal) and fact.signal != SIGTERM:
-            by_file[event.place.file].append(event)
-    for events in by_file.values():
-        first = _first_exit(events)
-        if first is not None and isinstance(fact := first.fact, Exited):
-            suspect = case.job.by_number.get(fact.rank, Suspect(fact.rank, fact.server, fact.physical))
-            fault = RankFault(suspect, first, ended(fact.signal, fact.code), None)
-            if fact.rank not in case.job.records and not _may_have_given_up(case, fault):
-                yield fault
-
-
-def _first_exit(events: list[Event]) -> Event | None:
-    """The exit that the launcher names as the first, or the earliest one; None if several have one time.
-
-    What has no time is in the order in which it happened.
-    """
-    named = [event for event in events if isinstance(event.fact, Exited) and event.fact.is_first]
-    times = sorted(event.time for event in events if event.time is not None)
-    if named or len(times) < len(events):
-        return (named or events)[0]
-    return min(events, key=lambda event: event.time or 0.0) if len(times) < 2 or times[0] < times[1] else None
-
-
-def _may_have_given_up(case: Case, fault: RankFault) -> bool:
-    """Whether a process may have ended because others did not come.
-
-    One that ended before any process of its server gave up has not, nor one that a signal of the kernel ended. Else the
-    log must show it: a program that gives up waiting ends with an exception too.
-    """
-    fact, rank = fault.event.fact, case.job.by_suspect.get(fault.suspect)
-    assert isinstance(fact, Exited)
-    if rank is not None and (rank.errors or any(map(is_consequence, rank.events))):
-        return True
-    gave_up = case.failures.get(case.job.clock.get(rank.process, "") if rank else fault.event.process.worker)
-    if gave_up is not None and fault.event.time is not None:
-        return int(fault.event.time) >= int(gave_up)  # launchers print whole seconds
-    return fact.signal not in _OF_KERNEL and (rank.is_cut if rank else bool(case.job.ranks))
-
-
-def _clock(case: Case, suspect: Suspect, event: Event) -> str:
-    """The clock of an event of a rank: what it printed is in another file than its plog, and has the same clock."""
-    rank = case.job.by_suspect.get(suspect)
-    return case.job.clock[rank.process] if rank else event.process.worker
-
-
 def _first(case: Case, faults: list[RankFault]) -> RankFault | None:
     """The earliest fault where clocks can be compared, else the one that all others wait for."""
-    workers = {_clock(case, fault.suspect, fault.event) for fault in faults}
+    workers = {case.clock_of(fault.suspect, fault.event) for fault in faults}
     ends = case.job.seen_ends
     moments = [
         (fault.event.time if fault.event.time is not None else ends.get(fault.suspect), fault) for fault in faults
@@ -297,7 +239,7 @@ def _first(case: Case, faults: list[RankFault]) -> RankFault | None:
     margin = 0.0
     if len(workers) > 1:
         clocks = (
-            (case.clocks.corrected(_clock(case, fault.suspect, fault.event), time), fault) for time, fault in timed
+            (case.clocks.corrected(case.clock_of(fault.suspect, fault.event), time), fault) for time, fault in timed
         )
         timed, margin = [(time, fault) for time, fault in clocks if time is not None], MARGIN
     if any(fault.event.time is None for _, fault in timed):
@@ -324,7 +266,7 @@ def _is_awaited_by_all(case: Case, suspect: Suspect) -> bool:
 def _is_after(case: Case, fault: RankFault, first: RankFault) -> bool:
     """Whether a fault came after the first one for sure, so that it does not matter what its rank had done before."""
     times = fault.event.time, first.event.time
-    clocks = _clock(case, fault.suspect, fault.event), _clock(case, first.suspect, first.event)
+    clocks = case.clock_of(fault.suspect, fault.event), case.clock_of(first.suspect, first.event)
     if clocks[0] == clocks[1]:
         return None not in times and (times[0] or 0.0) > (times[1] or 0.0)
     moment, of_first = (case.clocks.corrected(clock, time) for clock, time in zip(clocks, times, strict=True))
