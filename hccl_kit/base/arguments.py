@@ -72,6 +72,8 @@ class Parser(argparse.ArgumentParser):
         kind, _, words = message.partition(": ")
         if kind == _UNKNOWN:
             message += self._advice(words)
+        elif kind == _MISSING:
+            message += self._helps(words.split(", "))
         self.print_usage(sys.stderr)
         error = "error:" if sys.stderr is None or not wants_color(sys.stderr) else with_labels("error:")
         self.exit(EXIT_CANNOT_RUN, f"{self.prog}: {error} {message}\n")
@@ -106,6 +108,16 @@ class Parser(argparse.ArgumentParser):
         if near := nearest(name[:40], names):
             return f"; did you mean {names[near]}?"
         return f"; the command and its options follow --, as in: {self.prog} ... -- ..." if self.takes_command else ""
+
+    def _helps(self, names: Sequence[str]) -> str:
+        """A line for each missing argument, with the text that --help has for it."""
+        lines = ""
+        for action in self._actions:
+            name = "/".join(action.option_strings) or str(action.metavar or action.dest)
+            if name in names:
+                value = action.metavar or ("{" + ",".join(map(str, action.choices)) + "}" if action.choices else "")
+                lines += f"\n  {name if value in ('', name) else f'{name} {value}'}: {action.help}"
+        return lines
 
     def _words(self) -> Iterator[str]:
         """The words before "--"."""

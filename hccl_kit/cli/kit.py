@@ -34,7 +34,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
     },
     "starting": {
         "run": "start the ranks of a table on this server, and look after them",
-        "launch": "write the files that start a job: bash, mpirun, msrun, Slurm, Kubernetes, vLLM",
+        "launch": "write the files that start a job with another launcher",
     },
     "while it runs": {
         "watch": "show what the ranks of a job do, which is slowest, and by how much",
@@ -110,7 +110,14 @@ def usage() -> str:
     for heading, verbs in GROUPS.items():
         lines = [f"  {verb.ljust(width)}  {line}" for verb, line in verbs.items()]
         blocks.append("\n".join([f"{heading}:", *lines]))
+        if "launch" in verbs:
+            places = import_module("hccl_kit.launch.emitters").PLACES
+            blocks += ["launchers, for hccl-kit launch TABLE --to LAUNCHER:\n" + _listed(places)]
     return "\n\n".join([*blocks, _EXAMPLES])
+
+
+def _listed(places: Mapping[str, Sequence[str]]) -> str:
+    return "\n".join(f"  {place.ljust(max(map(len, VERBS)))}  {', '.join(names)}" for place, names in places.items())
 
 
 def _unknown(verb: str) -> KitError:
