@@ -28,7 +28,7 @@ from hccl_kit.cli.command import (
 )
 from hccl_kit.cli.options import add_framework, add_job, named_option
 from hccl_kit.cli.output_files import OutputFile, check_folder, show_files, write_files
-from hccl_kit.cli.tables import valid_text
+from hccl_kit.cli.tables import SIMULATED, valid_text
 from hccl_kit.discovery import mpi_servers
 from hccl_kit.discovery.job_servers import EVERY, JobServers, ServerSearch, find_servers
 from hccl_kit.discovery.mpi_group import MpiGroup
@@ -46,8 +46,6 @@ from hccl_kit.table.operations.generate import choose_version, file_name, genera
 from hccl_kit.table.products import Product, find_product
 
 _SHOWN = 16
-_SIMULATED = "HK322"
-"""The rule about addresses that no network has."""
 _EPILOG = f"""\
 Everything after -- is the command that each rank runs. Without it, in a folder with tools/train.py:
   {" ".join(IN_CHECKOUT)}
@@ -256,6 +254,7 @@ def _check_search(search: ServerSearch, *, is_mpi: bool) -> None:
             "--hosts names servers, but not where the addresses of their cards come from",
             fix="--inventory FILE    a YAML file of servers and their cards\n"
             "--simulate          addresses that exist in no network\n"
+            "or run hccl-gen without --hosts on each server, and hccl-merge on their tables\n"
             "or let mpirun start a process on every server, which queries its own cards: --mpi",
         )
     if is_mpi and search.simulate:
@@ -313,7 +312,7 @@ def make_table(search: ServerSearch, servers: JobServers) -> tuple[RankTable, Ta
     version = choose_version(servers.hosts, product, search.version)
     table = generate_cluster(servers.hosts, version=version)
     name = file_name(table)
-    in_notes = {_SIMULATED} if search.simulate else ()  # they name the addresses
+    in_notes = {SIMULATED} if search.simulate else ()  # they name the addresses
     text = valid_text(table, name, _with_prefix(product, servers.hosts), strict_topology=True, silent=in_notes)
     if version == "1.0" and product.has_super_pods and search.version is None:
         complain(

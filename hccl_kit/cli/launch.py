@@ -36,7 +36,7 @@ from hccl_kit.cli.command import (
 )
 from hccl_kit.cli.options import add_framework, add_job
 from hccl_kit.cli.output_files import OutputFile, check_folder, show_files, write_files
-from hccl_kit.cli.tables import rule_warning, table_file
+from hccl_kit.cli.tables import SIMULATED, rule_warning, table_file
 from hccl_kit.launch.emitters import LAUNCHERS, PLACES, Launcher, Option, emit, known_launcher, kubernetes, numbered
 from hccl_kit.launch.emitters.bash import is_unedited
 from hccl_kit.launch.files import TableFile
@@ -185,7 +185,8 @@ def write_launch_files(request: LaunchRequest) -> int:
     launcher = request.launcher
     folder = request.output or (Path(request.table).parent if request.table != "-" else Path())
     check_folder(folder, may_be_new=request.output is not None)
-    table, file, doubts = table_file(request.table, request.product)
+    only_numbers = launcher.runs_pods and not request.options.get("fixed_table")
+    table, file, doubts = table_file(request.table, request.product, {SIMULATED} if only_numbers else ())
     made, warnings = _checked_plan(table, file, request)
     options, notes = _with_cards(request, table) if launcher.runs_pods else (request.options, [])
     for warning in [*doubts, *warnings]:
