@@ -26,7 +26,7 @@ from hccl_kit.base.help_text import HELP, texts_of
 from hccl_kit.base.translation import CATALOGUE
 from hccl_kit.check.rule import SECTIONS, TITLES
 from hccl_kit.check.rule_pages import as_sections
-from hccl_kit.cli.kit import EXAMPLES, GROUPS, VERBS
+from hccl_kit.cli.kit import EXAMPLES, GROUPS, LAUNCHERS, VERBS
 from hccl_kit.cli.parsers import parser_of
 from hccl_kit.diagnosis.catalogue import CATALOGUE as RULES
 from hccl_kit.diagnosis.errors.row import ROLES, TEXTS
@@ -34,6 +34,7 @@ from hccl_kit.diagnosis.errors.table import ROWS
 from hccl_kit.diagnosis.logs.faults import CONSEQUENCES
 from hccl_kit.diagnosis.variable_pages import PAGES
 from hccl_kit.diagnosis.verdict.phrases import OTHER, PHRASES
+from hccl_kit.launch.emitters import PLACES
 from hccl_kit.preflight.rules.variable_values import BY_PRODUCT, VALUES, WORDS
 
 SYSTEM_ERRORS = (
@@ -68,7 +69,7 @@ def messages() -> Iterator[tuple[str, str]]:
 def _help_of_all_verbs() -> Iterator[str]:
     for heading, verbs in GROUPS.items():
         yield from (heading, *verbs.values())
-    yield from texts_of(EXAMPLES)
+    yield from (LAUNCHERS, *PLACES, *texts_of(EXAMPLES))
 
 
 def _texts() -> Iterator[str]:
