@@ -26,7 +26,7 @@ from hccl_kit.base.help_text import HELP, texts_of
 from hccl_kit.base.translation import CATALOGUE
 from hccl_kit.check.rule import SECTIONS, TITLES
 from hccl_kit.check.rule_pages import as_sections
-from hccl_kit.cli.kit import EXAMPLES, GROUPS, VERBS
+from hccl_kit.cli.kit import EXAMPLES, GROUPS, LAUNCHERS, VERBS
 from hccl_kit.cli.parsers import parser_of
 from hccl_kit.diagnosis.catalogue import CATALOGUE as RULES
 from hccl_kit.diagnosis.errors.row import ROLES, TEXTS
@@ -34,17 +34,9 @@ from hccl_kit.diagnosis.errors.table import ROWS
 from hccl_kit.diagnosis.logs.faults import CONSEQUENCES
 from hccl_kit.diagnosis.variable_pages import PAGES
 from hccl_kit.diagnosis.verdict.phrases import OTHER, PHRASES
+from hccl_kit.launch.emitters import PLACES
 from hccl_kit.preflight.rules.variable_values import BY_PRODUCT, VALUES, WORDS
 
-SOURCES = (
-    *(
-        f"{room}/**/*.py"
-        for room in ("base", "check", "cli", "discovery", "launch", "place", "pod", "preflight", "remote", "runtime")
-    ),
-    *(f"{room}/**/*.py" for room in ("selftest", "show", "snapshot", "table", "watch")),
-    *("diagnosis/*.py", "diagnosis/errors/*.py", "diagnosis/report/*.py", "diagnosis/verdict/**/*.py"),
-)
-"""The modules whose messages are translated."""
 SYSTEM_ERRORS = (
     *("EACCES", "EEXIST", "EIO", "EISDIR", "ELOOP", "EMFILE"),
     *("ENAMETOOLONG", "ENOENT", "ENOSPC", "ENOTDIR", "EPERM", "EROFS"),
@@ -62,11 +54,10 @@ def messages() -> Iterator[tuple[str, str]]:
     """Id and template of every message, in the order of the sources; then the texts of tables."""
     yield from ((f"base.{name}", "{words}") for name in SYSTEM_ERRORS)
     yield from PROBLEMS.items()
-    for pattern in SOURCES:
-        for path in sorted(_PACKAGE.glob(pattern)):
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-                if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-                    yield from _messages_of(node.func.id, node)
+    for path in sorted(_PACKAGE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                yield from _messages_of(node.func.id, node)
     yield from ((TITLES, rule.title) for rule in RULES)
     yield from ((SECTIONS, text) for rule in RULES for text in as_sections(rule)[1].values())
     yield from ((TEXTS, text) for text in _texts() if text)
@@ -78,7 +69,7 @@ def messages() -> Iterator[tuple[str, str]]:
 def _help_of_all_verbs() -> Iterator[str]:
     for heading, verbs in GROUPS.items():
         yield from (heading, *verbs.values())
-    yield from texts_of(EXAMPLES)
+    yield from (LAUNCHERS, *PLACES, *texts_of(EXAMPLES))
 
 
 def _texts() -> Iterator[str]:

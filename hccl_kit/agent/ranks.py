@@ -8,6 +8,7 @@ import signal
 import subprocess
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import NamedTuple
 
 from hccl_kit.agent.assignment import AssignedRank
@@ -64,7 +65,7 @@ class Ranks:
                 )
         except OSError as error:
             os.close(read_end)
-            self.show(rank.rank, (f"cannot start: {error}\n").encode("utf-8", "backslashreplace"))
+            self.show(rank.rank, _why(error, next(iter(command))).encode("utf-8", "backslashreplace"))
             code = NOT_FOUND if isinstance(error, FileNotFoundError) else NOT_EXECUTABLE
             self.not_started.append(Exited(rank.rank, code))
             return None
@@ -142,6 +143,13 @@ def _bound(cores: frozenset[int] | None) -> Iterator[None]:
         yield
     finally:
         os.sched_setaffinity(0, before)
+
+
+def _why(error: OSError, program: str) -> str:
+    """A line about a command that cannot be executed."""
+    is_here = isinstance(error, FileNotFoundError) and "/" not in program and Path(program).is_file()
+    advice = f"; the file is here, but not on PATH: ./{program}, or python {program}" if is_here else ""
+    return f"cannot start: {error}{advice}\n"
 
 
 def _has_more(pipe: int) -> bool:

@@ -15,6 +15,7 @@ from hccl_kit.base.argument_problem import MISSING, UNKNOWN, problem
 from hccl_kit.base.colors import with_labels
 from hccl_kit.base.errors import EXIT_CANNOT_RUN, EXIT_PIPE, KitError
 from hccl_kit.base.help_format import HelpFormatter
+from hccl_kit.base.help_text import HELP
 from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import settle, wants_color
 from hccl_kit.base.translation import LANGUAGES, OPTION, choose_language, translated
@@ -74,6 +75,8 @@ class Parser(argparse.ArgumentParser):
         text = translated(problem(message))
         if kind == UNKNOWN:
             text += translated(self._advice(words))
+        elif kind == MISSING:
+            text += self._helps(words.split(", "))
         self.print_usage(sys.stderr)
         text = KitError(text).render()
         colored = with_labels(text) if sys.stderr is not None and wants_color(sys.stderr) else text
@@ -122,6 +125,17 @@ class Parser(argparse.ArgumentParser):
             "base.argument-options", "; the command and its options follow --, as in: {example}", example=example
         )
         return command if self.takes_command else ""
+
+    def _helps(self, names: Sequence[str]) -> str:
+        """A line for each missing argument, with the text that --help has for it."""
+        lines = ""
+        for action in self._actions:
+            name = "/".join(action.option_strings) or str(action.metavar or action.dest)
+            if name in names:
+                value = action.metavar or ("{" + ",".join(map(str, action.choices)) + "}" if action.choices else "")
+                shown = name if value in ("", name) else f"{name} {value}"
+                lines += f"\n  {shown}: {translated(action.help or '', HELP)}"
+        return lines
 
     def _words(self) -> Iterator[str]:
         """The words before "--"."""

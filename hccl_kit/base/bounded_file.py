@@ -5,14 +5,20 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from itertools import islice
 from pathlib import Path
 from select import select
+from shlex import quote
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
+from hccl_kit.base.typos import nearest
 from hccl_kit.base.wording import system_reason
 
 _PIECE = 1 << 20
 """Bytes of one read if the size of a file is unknown."""
+_MOST_NAMES = 1000
+"""Files of a folder among which a misspelled one is looked for."""
 
 
 def read_bounded(path: str | Path, limit: int) -> bytes:
@@ -60,10 +66,27 @@ def read_start(path: str | Path, size: int) -> bytes:
             os.close(descriptor)
     except OSError as error:
         raise KitError(
-            "base.cannot-read", "cannot read {path}: {reason}", path=path or repr(path), reason=system_reason(error)
+            "base.cannot-read",
+            "cannot read {path}: {reason}",
+            hint=_meant(Path(path)) if isinstance(error, FileNotFoundError) else None,
+            path=path or repr(path),
+            reason=system_reason(error),
         ) from error
     except ValueError as error:  # a NUL character
         raise KitError("base.cannot-read-name", "cannot read {path}: {reason}", path=path, reason=error) from error
+
+
+def _meant(path: Path) -> Message | None:
+    """The next step for a misspelled name: the nearest one in its folder."""
+    try:
+        with os.scandir(path.parent) as entries:
+            names = [entry.name for entry in islice(entries, _MOST_NAMES)]
+    except OSError:
+        return None
+    near = nearest(path.name[:255], names, cutoff=0.8)
+    if near is None:
+        return None
+    return Message("base.cannot-read.fix", "did you mean {near}?", near=quote(str(path.with_name(near))))
 
 
 def read_descriptor(descriptor: int, size: int, name: str, *, waits: bool = True) -> bytes:

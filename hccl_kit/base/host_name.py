@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from ipaddress import IPv4Address, ip_address
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,252}")
+_LOGIN = re.compile(r"(?:[^@]*@)?(?:\[([^\]]+)\]|([^:@]+))(?::[0-9]{1,5})?")
+"""USER@HOST:PORT; an IPv6 address stands in brackets."""
 
 
 def is_host(text: str) -> bool:
@@ -39,8 +43,22 @@ def check_host(text: str) -> None:
             "base.not-host",
             "{host!r} is not an address or a host name; "
             "accepted: 10.0.0.1, fd00::1, node1, without port, user and brackets",
+            hint=_meant(text),
             host=text,
         )
+
+
+def _meant(text: str) -> Message | None:
+    """The next step for a host with user, port or brackets, or in full-width characters: `root@10.0.0.1:22`."""
+    plain = unicodedata.normalize("NFKC", text)
+    if plain != text and all(map(is_host, plain.split(","))):
+        return Message("base.not-host.fix", 'did you mean "{host}"?', host=plain)
+    login = _LOGIN.fullmatch(plain)
+    if login is None or not is_host(name := login[1] or login[2]):
+        return None
+    return Message(
+        "base.not-host.fix-ssh", 'did you mean "{host}"? ssh reads user and port from ~/.ssh/config', host=name
+    )
 
 
 def _is_ipv4(text: str) -> bool:

@@ -11,6 +11,7 @@ from hccl_kit import __version__
 from hccl_kit.base.errors import EXIT_CANNOT_RUN, EXIT_OK, KitError
 from hccl_kit.base.help_text import HELP, USAGE, in_language, with_colons
 from hccl_kit.base.message import Message
+from hccl_kit.base.terminal import in_columns
 from hccl_kit.base.translation import choose_language, leading_language, translated
 from hccl_kit.base.typos import nearest
 from hccl_kit.cli import complain, exit_code_of
@@ -35,7 +36,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
     },
     "starting": {
         "run": "start the ranks of a table on this server, and look after them",
-        "launch": "write the files that start a job: bash, mpirun, msrun, Slurm, Kubernetes, vLLM",
+        "launch": "write the files that start a job with another launcher",
     },
     "while it runs": {
         "watch": "show what the ranks of a job do, which is slowest, and by how much",
@@ -64,6 +65,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
 """The description of each verb, grouped by the headings of --help."""
 VERBS: tuple[str, ...] = tuple(chain.from_iterable(GROUPS.values()))
 
+LAUNCHERS = "launchers, for hccl-kit launch TABLE --to LAUNCHER:"
 EXAMPLES = """\
 examples:
   hccl-kit gen --device_num "[0,8)" -- python -u train.py
@@ -111,7 +113,15 @@ def usage() -> str:
     for heading, verbs in GROUPS.items():
         lines = [f"  {verb.ljust(width)}  {translated(line, HELP)}" for verb, line in verbs.items()]
         blocks.append("\n".join([f"{translated(heading, HELP)}:", *lines]))
+        if "launch" in verbs:
+            places = import_module("hccl_kit.launch.emitters").PLACES
+            blocks.append(f"{translated(LAUNCHERS, HELP)}\n{_listed(places)}")
     return with_colons("\n\n".join([*blocks, in_language(EXAMPLES)]))
+
+
+def _listed(places: Mapping[str, Sequence[str]]) -> str:
+    rows = [(f"  {translated(place, HELP)}", ", ".join(names)) for place, names in places.items()]
+    return "\n".join(in_columns(rows, left=range(2)))
 
 
 def _unknown(verb: str) -> KitError:

@@ -5,7 +5,7 @@ Everything after -- is the command that each rank runs; the default is that of h
 examples:
   hccl-kit launch hccl_2s_16p.json --to bash -- python -u train.py --epochs 3
   hccl-kit launch hccl_2s_16p.json --to slurm --partition npu --gres npu:8 -o jobs
-  hccl-kit launch hccl_2s_16p.json --to ascendjob --image registry/train:1 --dry-run
+  hccl-kit launch hccl_2s_16p.json --to ascendjob --product a2 --image registry/train:1
   hccl-kit launch hccl_2s_16p.json --to jobset --image registry/train:1 --kueue-queue team
 
 Exit codes: 0 written; 2 nothing was written (the launcher cannot start the job, or files exist).
@@ -36,8 +36,8 @@ from hccl_kit.cli.command import (
 )
 from hccl_kit.cli.options import add_force, add_framework, add_job, add_output_folder
 from hccl_kit.cli.output_files import OutputFile, check_folder, show_files, write_files
-from hccl_kit.cli.tables import rule_warning, table_file
-from hccl_kit.launch.emitters import LAUNCHERS, Launcher, Option, emit, known_launcher, numbered
+from hccl_kit.cli.tables import SIMULATED, rule_warning, table_file
+from hccl_kit.launch.emitters import LAUNCHERS, PLACES, Launcher, Option, emit, known_launcher, numbered
 from hccl_kit.launch.emitters.bash import is_unedited
 from hccl_kit.launch.emitters.hardware import HARDWARE, hardware_of
 from hccl_kit.launch.files import TableFile
@@ -89,7 +89,7 @@ def make_parser() -> Parser:
         type=known_launcher,
         choices=list(LAUNCHERS),
         required=True,
-        help=", ".join(LAUNCHERS),
+        help="; ".join(f"{place}: {', '.join(names)}" for place, names in PLACES.items()),
     )
     parser.add_argument(
         "--product",
@@ -180,7 +180,8 @@ def write_launch_files(request: LaunchRequest) -> int:
     launcher = request.launcher
     folder = request.output or (Path(request.table).parent if request.table != "-" else Path())
     check_folder(folder, may_be_new=request.output is not None)
-    table, file, doubts = table_file(request.table, request.product)
+    only_numbers = launcher.runs_pods and not request.options.get("fixed_table")
+    table, file, doubts = table_file(request.table, request.product, {SIMULATED} if only_numbers else ())
     made, warnings = _checked_plan(table, file, request)
     options, notes = _with_cards(request, table) if launcher.runs_pods else (request.options, [])
     for warning in [*doubts, *warnings]:

@@ -13,7 +13,7 @@ from hccl_kit.base.message import Message
 from hccl_kit.base.wording import listed
 from hccl_kit.cli import complain
 from hccl_kit.cli.options import named_option
-from hccl_kit.cli.tables import valid_text
+from hccl_kit.cli.tables import SIMULATED, valid_text
 from hccl_kit.discovery.job_servers import EVERY, JobServers, ServerSearch
 from hccl_kit.discovery.visible import Devices, physical_ids
 from hccl_kit.launch.files import TableFile
@@ -24,10 +24,6 @@ from hccl_kit.table.operations.generate import choose_version, file_name, genera
 from hccl_kit.table.products import Product
 
 _SHOWN = 16
-
-
-_SIMULATED = "HK322"
-"""The rule about addresses that no network has."""
 
 
 def devices_of(text: str, visible: str | None) -> Devices:
@@ -91,6 +87,7 @@ def check_search(search: ServerSearch, *, is_mpi: bool) -> None:
             "--hosts names servers, but not where the addresses of their cards come from",
             fix="--inventory FILE    a YAML file of servers and their cards\n"
             "--simulate          addresses that exist in no network\n"
+            "or run hccl-gen without --hosts on each server, and hccl-merge on their tables\n"
             "or let mpirun start a process on every server, which queries its own cards: --mpi",
         )
     if is_mpi and search.simulate:
@@ -107,7 +104,7 @@ def make_table(search: ServerSearch, servers: JobServers) -> tuple[RankTable, Ta
     version = choose_version(servers.hosts, product, search.version)
     table = generate_cluster(servers.hosts, version=version)
     name = file_name(table)
-    in_notes = {_SIMULATED} if search.simulate else ()  # they name the addresses
+    in_notes = {SIMULATED} if search.simulate else ()  # they name the addresses
     text = valid_text(table, name, _with_prefix(product, servers.hosts), strict_topology=True, silent=in_notes)
     if version == "1.0" and product.has_super_pods and search.version is None:
         complain(

@@ -23,6 +23,8 @@ from hccl_kit.table.products import ANY_PRODUCT, DEFAULT_PRODUCT, Product, find_
 from hccl_kit.table.reading import load
 
 MAX_WARNINGS = 20
+SIMULATED = "HK322"
+"""The rule about addresses that no network has."""
 
 
 def read_table(file: str) -> RankTable:
@@ -30,8 +32,10 @@ def read_table(file: str) -> RankTable:
     return _valid(file, _report(file))
 
 
-def table_file(given: str, product: Product | None) -> tuple[RankTable, TableFile, list[str]]:
-    """The table of a job, its file, and the warnings about it.
+def table_file(
+    given: str, product: Product | None, silent: Collection[str] = ()
+) -> tuple[RankTable, TableFile, list[str]]:
+    """The table of a job, its file, and the warnings about it, except those of the rules in `silent`.
 
     Without a product they say too that the default product cannot link its cards. Raises KitError with its first error,
     or if HCCL does not read a file of this name.
@@ -39,7 +43,7 @@ def table_file(given: str, product: Product | None) -> tuple[RankTable, TableFil
     data, name = load(given)
     report = check_text(data, name, product)
     table = _valid(given, report)
-    lines = _lines(_warnings(report))
+    lines = _lines([finding for finding in _warnings(report) if finding.rule not in silent])
     if product is None and report.product == ANY_PRODUCT and (topology := _topology_warning(data, name)):
         lines.append(topology)
     file = Path(given).resolve().name if given != "-" else file_name(table)

@@ -48,10 +48,10 @@ def _in_super_pod(host: Host) -> Host:
 
 
 def _no_source() -> KitError:
-    places = ", ".join(("hccn_tool on PATH", *hccn_tool.USUAL_PLACES, str(hccn_conf.DEFAULT)))
+    places = ", ".join((*hccn_tool.USUAL_PLACES, str(hccn_conf.DEFAULT)))
     return KitError(
         "discovery.no-source",
-        "no source for card addresses found; looked for: {places}",
+        "no source for card addresses found; looked for: hccn_tool on PATH, {places}",
         fix="on a machine with cards, install the driver; in a container, mount hccn_tool and /etc/hccn.conf\n"
         "--hccn-conf FILE    read a copy of the driver's file\n"
         "--inventory FILE    read a YAML file, server to device id to address\n"

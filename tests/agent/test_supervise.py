@@ -102,6 +102,13 @@ def test_a_command_that_does_not_exist_is_reported(tmp_path: Path) -> None:
     assert "no-such-program" in done.stderr.splitlines()[-1]
 
 
+def test_a_script_without_its_interpreter_is_reported_with_what_to_write(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("pass", encoding="utf-8")
+    done = make_job(tmp_path, ("train.py",), ranks=1).run()
+    assert done.returncode == 127
+    assert done.stderr.splitlines()[-1].endswith("not on PATH: ./train.py, or python train.py")
+
+
 def test_ranks_that_ignore_sigterm_are_killed(tmp_path: Path) -> None:
     job = python_job(tmp_path, f"if rank != 0: {DEAF}; {LEAVE_CHILD}; {SLEEP}\ntime.sleep(1); sys.exit(3)", ranks=3)
     assert job.run().returncode == 3

@@ -23,6 +23,17 @@ def test_a_file_within_the_limit_is_read_whole(tmp_path: Path) -> None:
     assert read_start(tmp_path / "f", 3) == b"123"
 
 
+def test_a_misspelled_file_is_refused_with_the_nearest_name(tmp_path: Path) -> None:
+    (tmp_path / "hccl_2s_16p.json").touch()
+    with pytest.raises(KitError, match="No such file") as refusal:
+        read_start(tmp_path / "hccl_2s_16p.jsn", 5)
+    assert refusal.value.hint == f"did you mean {tmp_path}/hccl_2s_16p.json?"
+    for other in (tmp_path / "train.yaml", tmp_path / "none" / "hccl_2s_16p.json"):
+        with pytest.raises(KitError, match="No such file") as refusal:
+            read_start(other, 5)
+        assert refusal.value.hint is None
+
+
 def test_a_larger_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "f").write_bytes(b"12345")
     with pytest.raises(KitError, match=r"/f is larger than 4 bytes"):

@@ -2,7 +2,8 @@
 
 import pytest
 
-from hccl_kit.base.host_name import is_host
+from hccl_kit.base.errors import KitError
+from hccl_kit.base.host_name import check_host, is_host
 
 
 @pytest.mark.parametrize("text", ["10.0.0.1", "node1", "node_1.example", "fd00::1", "::1", "fe80::1%eth0", "a" * 253])
@@ -19,6 +20,24 @@ def test_accepts_host_names_and_addresses(text: str) -> None:
 )
 def test_rejects_invalid_host_names(text: str) -> None:
     assert not is_host(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "fix"),
+    [
+        ("10.0.0.1:22", 'did you mean "10.0.0.1"? ssh reads user and port from ~/.ssh/config'),
+        ("root@node1", 'did you mean "node1"? ssh reads user and port from ~/.ssh/config'),
+        ("root@[fd00::1]:22", 'did you mean "fd00::1"? ssh reads user and port from ~/.ssh/config'),
+        ("10.0.0.1，10.0.0.2", 'did you mean "10.0.0.1,10.0.0.2"?'),
+        ("-oX@-oY", None),
+        ("a b", None),
+        ("节点", None),
+    ],
+)
+def test_a_host_with_user_or_port_is_refused_with_the_host_alone(text: str, fix: str | None) -> None:
+    with pytest.raises(KitError) as refusal:
+        check_host(text)
+    assert refusal.value.hint == fix
 
 
 def test_a_long_text_takes_linear_time() -> None:

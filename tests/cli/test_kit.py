@@ -2,6 +2,7 @@
 
 import importlib
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 from hccl_kit import __version__
 from hccl_kit.cli.kit import GROUPS, VERBS, main, module_of
+from hccl_kit.launch.emitters import LAUNCHERS
 from tests.places import ROOT
 from tests.tables import text
 
@@ -25,6 +27,9 @@ def test_help_lists_every_subcommand_in_its_group(tmp_path: Path) -> None:
         done = kit(option, cwd=tmp_path)
         assert (done.returncode, done.stderr) == (0, "")
         _usage, *groups, examples, _more = done.stdout.split("\n\n")
+        launchers = groups.pop(list(GROUPS).index("starting") + 1)
+        assert launchers.startswith("launchers, for hccl-kit launch TABLE --to LAUNCHER:\n")
+        assert [name for name in LAUNCHERS if re.search(rf"  .*\b{name}\b", launchers)] == list(LAUNCHERS)
         listed = [line.split()[0] for group in groups for line in group.split("\n")[1:]]
         assert listed == list(VERBS)
         assert [group.split("\n")[0].removesuffix(":") for group in groups] == list(GROUPS)

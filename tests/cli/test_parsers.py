@@ -41,6 +41,18 @@ def test_in_names_of_options_hyphens_and_underscores_are_the_same() -> None:
         assert len({name.replace("_", "-") for name in names}) == len(names), verb
 
 
+def test_a_missing_argument_is_named_with_its_help(capsys: pytest.CaptureFixture[str]) -> None:
+    parser = Parser(prog="x")
+    parser.add_argument("table", metavar="TABLE", help="the rank table")
+    parser.add_argument("--to", choices=("1.0", "2.0"), required=True, help="the version to write")
+    parser.add_argument("--force", action="store_true", help="overwrite")
+    with pytest.raises(SystemExit):
+        parser.parse([])
+    assert capsys.readouterr().err.endswith(
+        "required: TABLE, --to\n  TABLE: the rank table\n  --to {1.0,2.0}: the version to write\n"
+    )
+
+
 def test_output_has_one_name() -> None:
     """`-o` is the output of every program, except where `-o KEY=VALUE` overrides a configuration."""
     for verb in VERBS:

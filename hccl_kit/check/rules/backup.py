@@ -141,7 +141,7 @@ def backup_port_taken(table: RankTable, product: Product) -> Iterator[Finding]:
 
 
 def backup_unknown(table: RankTable, product: Product) -> Iterator[Finding]:
-    """No device of the table has a backup address.
+    """A backup address is that of no device in the table.
 
     What:           no device of the table has the `backup_device_ip` for its `device_ip`. Reported once for a table.
     Why it matters: the table does not show whether it is the address of the other die.

@@ -161,6 +161,12 @@ _ROWS = (
 )
 
 LAUNCHERS: Mapping[str, Launcher] = {row.name: row for row in _ROWS}
+PLACES: Mapping[str, tuple[str, ...]] = {
+    "on servers": tuple(row.name for row in _ROWS if not row.runs_pods and not row.prints_plan),
+    "in Kubernetes": tuple(row.name for row in _ROWS if row.runs_pods),
+    "to serve": tuple(row.name for row in _ROWS if row.prints_plan),
+}
+"""The names of the launchers, grouped as --help lists them."""
 
 
 _CLUSTER = Message("launch.emitters.not-launcher.cluster", "--to volcano, ascendjob or jobset: what the cluster runs")

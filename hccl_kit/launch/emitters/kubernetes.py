@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.base.network import port_of_digest
 from hccl_kit.base.wording import counted
 from hccl_kit.launch.emitters import pod_options
@@ -104,8 +105,8 @@ def pod_job(
     """
     name = f"ascend{plan.size}p" if name is None else name
     longest = _MAX_LABEL - len(suffix or max("-scheduler-0", f"-worker-{len(plan.nodes)}", key=len))
-    _assert_label("name", name, longest, "pod names start with it")
-    _assert_label("namespace", namespace, _MAX_LABEL, "such as default")
+    _assert_label("name", name, longest, Message("launch.kubernetes.pod-names", "pod names start with it"))
+    _assert_label("namespace", namespace, _MAX_LABEL, Message("launch.kubernetes.such-as-default", "such as default"))
     if not image:
         raise KitError(
             "launch.kubernetes.container-image-missing",

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from mindspore import nn
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.ocr.adapt.batch_norm import batch_norms
 
 
@@ -53,6 +54,6 @@ def unknown_prefix(key: str, prefix: str, names: Sequence[str]) -> KitError:
         fix="the parts of this network are {fromkeys}",
         key=key,
         prefix=prefix,
-        near=f"; did you mean {near[0]}?" if near else "",
+        near=Message("ocr.freeze.near", "; did you mean {name}?", name=near[0]) if near else "",
         fromkeys=", ".join(dict.fromkeys(name.split(".")[0] for name in names)),
     )

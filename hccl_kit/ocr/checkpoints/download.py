@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import IO
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 
 MAX_BYTES = 4 << 30
 MAX_REDIRECTS = 5
@@ -42,7 +43,7 @@ def copy(url: str, file: IO[bytes], say: Say) -> str:
             "ocr.download.incomplete-bytes",
             "incomplete: {count}{size} bytes",
             count=count,
-            size="" if size is None else f" of {size}",
+            size="" if size is None else Message("ocr.download.size", " of {size}", size=size),
         )
     return digest.hexdigest()
 
@@ -123,8 +124,10 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
-def reason_to_refuse(before: urllib.parse.SplitResult, after: urllib.parse.SplitResult) -> str | None:
+def reason_to_refuse(before: urllib.parse.SplitResult, after: urllib.parse.SplitResult) -> Message | None:
     """Why a redirect is not followed; None if it is."""
     if after.scheme not in ("http", "https") or (before.scheme == "https" and after.scheme == "http"):
-        return f"from {before.scheme} to {after.scheme[:20]}"
-    return "to a URL with a user name or a password" if "@" in after.netloc else None
+        return Message("ocr.download.scheme", "from {before} to {after}", before=before.scheme, after=after.scheme[:20])
+    if "@" in after.netloc:
+        return Message("ocr.download.credentials", "to a URL with a user name or a password")
+    return None

@@ -156,11 +156,11 @@ def _assert_evaluation(values: Mapping[str, Any], source: str) -> None:
     if absent and (values["system"]["val_while_train"] or len(absent) < len(EVALUATION)):
         raise KitError(
             "ocr.config.missing",
-            "{source}: {absent} {count} missing",
+            "{source}: {absent} {verb} missing",
             fix="system.val_while_train: False, without {evaluation}, trains without an evaluation",
             source=source,
             absent=", ".join(absent),
-            count="is" if len(absent) == 1 else "are",
+            verb="is" if len(absent) == 1 else "are",
             evaluation=", ".join(EVALUATION),
         )
 

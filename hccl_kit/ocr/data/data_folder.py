@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.ocr.config import layers
 from hccl_kit.ocr.config.yaml_text import value_at
 from hccl_kit.ocr.data.samples import read_labels
@@ -71,7 +72,7 @@ def _label_files(folder: Path) -> list[Path]:
             folder=folder,
             train=TRAIN,
             test=TEST,
-            names=", ".join(file.name for file in files[:5]) or "no .txt file",
+            names=", ".join(file.name for file in files[:5]) or Message("ocr.data-folder.no-labels", "no .txt file"),
         )
     return files
 

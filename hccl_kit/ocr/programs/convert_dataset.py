@@ -262,7 +262,9 @@ def _assert_some(lines: Sequence[str], left_out: Sequence[str], label: Path) -> 
             "ocr.convert-dataset.nothing-can-used",
             "nothing in {label} can be used{left_out}",
             label=label,
-            left_out=f"; the first: {left_out[0]}" if left_out else "",
+            left_out=Message("ocr.convert-dataset.first", "; the first: {reason}", reason=left_out[0])
+            if left_out
+            else "",
         )
 
 

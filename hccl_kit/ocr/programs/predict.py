@@ -34,6 +34,7 @@ from typing import TYPE_CHECKING, NoReturn
 from hccl_kit.base import progress
 from hccl_kit.base.arguments import Parser, a_path
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import escaped
 from hccl_kit.ocr.config import UPSIDE_DOWN
 from hccl_kit.ocr.data.image_paths import find_images, short
@@ -92,7 +93,9 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         needing = ("labels", "read", "turn", "opt", "read_opt", "turn_opt", "launcher")
         given = [f"--{name.replace('_', '-')}" for name in needing if getattr(args, name)]
         if given:
-            parser.error(f"these need --config: {', '.join(given)}")
+            parser.error(
+                Message("ocr.predict.needs-config", "these need --config: {options}", options=", ".join(given))
+            )
         read.run(read.Request(tuple(args.images), args.limit, args.picture, args.json, args.force, args.engine))
     request = Request(
         images=tuple(args.images),

@@ -13,6 +13,7 @@ from typing import Any
 
 from hccl_kit.base.bounded_file import read_text
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.ocr.data.image_paths import SUFFIXES, by_name
 from hccl_kit.ocr.data.page_split import between, numbered
 from hccl_kit.ocr.data.pages.pages import Page, Region, checked_page
@@ -51,7 +52,7 @@ def read_pages(dataset: Mapping[str, Any]) -> tuple[list[Page], list[str]]:
         if not pages:
             raise KitError("ocr.page-labels.split", "split leaves no page", fix="another split_seed or a larger share")
     if not pages:
-        first = f"; the first: {bad[0]}" if bad else ""
+        first = Message("ocr.page-labels.first", "; the first: {reason}", reason=bad[0]) if bad else ""
         raise KitError(
             "ocr.page-labels.no-page-can",
             "no page of {label_file} can be used{first}",
