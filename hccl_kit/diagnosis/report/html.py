@@ -49,6 +49,7 @@ code { font: 13px/1.4 ui-monospace, monospace; }
 svg text { font: 12px system-ui, sans-serif; fill: var(--ink); }
 svg .row line, svg line.tick { stroke: var(--line); }
 svg text.tick { text-anchor: middle; fill: var(--pale); } svg text.none { fill: var(--pale); font-style: italic; }
+svg text.count { font-size: 10px; paint-order: stroke; stroke: var(--paper); stroke-width: 3px; }
 svg .row circle { fill: var(--wait); stroke: var(--paper); }
 svg .culprit circle { fill: var(--fault); } svg .culprit text { fill: var(--fault); font-weight: 600; }
 svg .box rect { fill: var(--box); stroke: var(--line); } svg .culprit rect { stroke: var(--fault); stroke-width: 2; }

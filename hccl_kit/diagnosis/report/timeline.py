@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import NamedTuple
 
+from hccl_kit.diagnosis.facts import Place
 from hccl_kit.diagnosis.moments import clock, timestamp
 from hccl_kit.diagnosis.report.markup import element, text
 from hccl_kit.diagnosis.report.names import place_name, rank_name
@@ -15,10 +17,16 @@ MAX_ROWS = 4096
 MAX_DOTS = 40
 """Moments of one rank that are drawn: the first and the last ones."""
 _LEFT, _WIDTH, _ROW, _HEAD = 270, 760, 20, 26
-_RIGHT = 70
+_RIGHT = 80
 """Room for the half of the last date, and of a label."""
+_APART = 22
+"""Moments of a rank that are nearer to each other share a mark: room for a mark and its number."""
 _LABEL = 38
 _TICKS = 5
+
+
+KnownMoment = tuple[float, str, Place]
+"""A Moment whose time is known."""
 
 
 class Axis(NamedTuple):
@@ -98,35 +106,52 @@ def _row(line: RankLine, number: int, axis: Axis | None, kind: str, *, is_silent
     known = [(time, phrase, place) for time, phrase, place in line.moments if time is not None and timestamp(time)]
     if len(known) > MAX_DOTS:
         known = [*known[: MAX_DOTS // 2], *known[-MAX_DOTS // 2 :]]
-    dots = [
-        element(
-            "circle",
-            element("title", text(f"{clock(time)} {phrase} - {place_name(place)}")),
-            cx=axis.x(time) if axis else _LEFT,
-            cy=y,
-            r=5 if kind == "culprit" else 4,
-        )
-        for time, phrase, place in known
-    ]
-    why = "no log" if is_silent else "no error in its log"
-    note = [] if line.moments else [element("text", why, x=_LEFT + 6, y=y + 4, class_="none")]
+    size = 5 if kind == "culprit" else 4
+    marks = [_mark(moments, axis, y, size) for moments in _groups(known, axis)] if axis else []
+    why = "no time in its log" if line.moments else "no log" if is_silent else "no error in its log"
+    note = [] if known else [element("text", why, x=_LEFT + 6, y=y + 4, class_="none")]
     return element(
         "g",
         element("text", element("title", text(name)), text(label), x=4, y=y + 4),
         element("line", x1=_LEFT, y1=y, x2=_LEFT + _WIDTH, y2=y),
-        *dots,
+        *marks,
         *note,
         class_=f"row {kind}",
     )
+
+
+def _groups(moments: Sequence[KnownMoment], axis: Axis) -> list[list[KnownMoment]]:
+    """The moments of a rank in the order of time, together where their marks would cover each other."""
+    groups: list[list[KnownMoment]] = []
+    for moment in sorted(moments, key=itemgetter(0)):
+        if groups and axis.x(moment[0]) - axis.x(groups[-1][0][0]) < _APART:
+            groups[-1].append(moment)
+        else:
+            groups.append([moment])
+    return groups
+
+
+def _mark(moments: Sequence[KnownMoment], axis: Axis, y: int, size: int) -> str:
+    """A dot whose title lists the moments; if there are several, their number is beside it."""
+    x = axis.x(moments[0][0])
+    titles = "\n".join(f"{clock(time)} {phrase} - {place_name(place)}" for time, phrase, place in moments)
+    dot = element("circle", element("title", text(titles)), cx=x, cy=y, r=size)
+    return dot + (element("text", str(len(moments)), x=x + size + 1, y=y + 4, class_="count") if moments[1:] else "")
 
 
 def _ticks(axis: Axis | None, height: int) -> list[str]:
     if axis is None:
         return []
     length = axis.last - axis.first
-    times = [axis.first + length * n / (_TICKS - 1) for n in range(_TICKS)] if length else [axis.first]
+    times = [axis.first + length * n / (_TICKS - 1) for n in range(_TICKS)]
+    label = clock if length >= _TICKS - 1 else _fine_clock
+    places = {label(time): axis.x(time) for time in reversed(times)}  # a time that is written alike has one place
     return [
-        element("text", text(clock(time)), x=axis.x(time), y=14, class_="tick")
-        + element("line", x1=axis.x(time), y1=_HEAD - 6, x2=axis.x(time), y2=height, class_="tick")
-        for time in times
+        element("text", text(written), x=x, y=14, class_="tick")
+        + element("line", x1=x, y1=_HEAD - 6, x2=x, y2=height, class_="tick")
+        for written, x in reversed(places.items())
     ]
+
+
+def _fine_clock(time: float) -> str:
+    return (timestamp(time) or "").replace("T", " ")
