@@ -66,7 +66,7 @@ def translated(text: str, table: str = "") -> str:
         return _catalogue().pgettext(table, text) if table and text else text
     template = _catalogue().pgettext(text.id, text.template)
     values = {name: translated(value) if isinstance(value, str) else value for name, value in text.values.items()}
-    return template.format_map(values)
+    return template.format_map(values).replace("） ", "）")  # a value may end in a bracket, which needs no space
 
 
 @cache

@@ -51,12 +51,14 @@ svg text { font: 12px system-ui, sans-serif; fill: var(--ink); }
 #timeline svg { flex: 1; margin-right: 70px; height: 20px; overflow: visible; }
 #timeline svg.ticks { position: absolute; left: 270px; top: 0; width: calc(100% - 340px); height: 100%; }
 #timeline line { stroke: var(--line); } #timeline circle { fill: var(--wait); stroke: var(--paper); }
+#timeline .count { font-size: 10px; paint-order: stroke; stroke: var(--paper); stroke-width: 3px; }
 #timeline text { fill: var(--pale); } #timeline .none { font-style: italic; } .ticks text { text-anchor: middle; }
 #timeline .culprit circle { fill: var(--fault); } #timeline .culprit span { color: var(--fault); font-weight: 600; }
 svg .culprit text { fill: var(--fault); font-weight: 600; }
 svg .box rect { fill: var(--box); stroke: var(--line); } svg .culprit rect { stroke: var(--fault); stroke-width: 2; }
 svg .edge { fill: none; stroke: var(--wait); } svg .arrow { fill: var(--wait); }
 footer { margin-top: 2rem; color: var(--pale); font-size: .85rem; }
+@media (max-width: 1100px) { .ticks g:nth-child(even) { display: none; } }
 @media (max-width: 700px) { dl { display: block; } table, tbody, tr, td { display: block; } th { display: none; }
   tr { border-bottom: 1px solid var(--line); padding: .3rem 0; } td { padding: 0; }
   #graph { max-width: 100%; height: auto; } #timeline .row { display: block; } #timeline .row span { width: auto; }

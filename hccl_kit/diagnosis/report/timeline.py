@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import NamedTuple
 
 from hccl_kit.base.message import Message
 from hccl_kit.base.translation import translated
+from hccl_kit.diagnosis.facts import Place
 from hccl_kit.diagnosis.moments import clock, timestamp
 from hccl_kit.diagnosis.report.markup import element, text
 from hccl_kit.diagnosis.report.names import full_name
@@ -19,7 +21,11 @@ MAX_DOTS = 40
 """Moments of one rank that are drawn: the first and the last ones."""
 _MIDDLE = 10
 """The middle of a row, whose drawing is 20 pixels high."""
+_APART = 0.05
+"""Moments of a rank that are nearer to each other, as a part of the width, share a mark: room for it and its number."""
 _TICKS = 5
+
+KnownMoment = tuple[float, str, Place]
 
 
 class Axis(NamedTuple):
@@ -28,10 +34,14 @@ class Axis(NamedTuple):
     first: float
     last: float
 
-    def x(self, time: float) -> str:
-        """The position of a moment in the width of the drawing; the middle if the job has only one moment."""
+    def part(self, time: float) -> float:
+        """The position of a moment, from 0 to 1; the middle if the job has only one moment."""
         length = self.last - self.first
-        return f"{100 * ((time - self.first) / length if length else 0.5):.2f}%"
+        return (time - self.first) / length if length else 0.5
+
+    def x(self, time: float) -> str:
+        """The position of a moment in the width of the drawing."""
+        return f"{100 * self.part(time):.2f}%"
 
 
 def as_rows(diagnosis: Diagnosis) -> str:
@@ -83,32 +93,53 @@ def _row(line: RankLine, axis: Axis | None, kind: str, *, is_silent: bool) -> st
     known = [(time, phrase, place) for time, phrase, place in line.moments if time is not None and timestamp(time)]
     if len(known) > MAX_DOTS:
         known = [*known[: MAX_DOTS // 2], *known[-MAX_DOTS // 2 :]]
-    dots = [
-        element(
-            "circle",
-            element("title", text(f"{clock(time)} {translated(phrase)} - {place_name(place)}")),
-            cx=axis.x(time) if axis else 0,
-            cy=_MIDDLE,
-            r=5 if kind == "culprit" else 4,
-        )
-        for time, phrase, place in known
-    ]
-    no_log, no_error = Message("diagnosis.row-silent", "no log"), Message("diagnosis.row-quiet", "no error in its log")
-    why = translated(no_log if is_silent else no_error)
-    note = [] if line.moments else [element("text", text(why), x=6, y=_MIDDLE + 4, class_="none")]
+    size = 5 if kind == "culprit" else 4
+    marks = [_mark(moments, axis, size) for moments in _groups(known, axis)] if axis else []
+    why = _NO_TIME if line.moments else _NO_LOG if is_silent else _NO_ERROR
+    note = [] if known else [element("text", text(translated(why)), x=6, y=_MIDDLE + 4, class_="none")]
     name = text(translated(full_name(line.suspect)))
-    track = element("svg", element("line", x1=0, y1=_MIDDLE, x2="100%", y2=_MIDDLE), *dots, *note)
+    track = element("svg", element("line", x1=0, y1=_MIDDLE, x2="100%", y2=_MIDDLE), *marks, *note)
     return element("div", element("span", name), track, class_=f"row {kind}")
+
+
+_NO_LOG = Message("diagnosis.row-silent", "no log")
+_NO_ERROR = Message("diagnosis.row-quiet", "no error in its log")
+_NO_TIME = Message("diagnosis.row-undated", "no time in its log")
+
+
+def _groups(moments: Sequence[KnownMoment], axis: Axis) -> list[list[KnownMoment]]:
+    """The moments of a rank in the order of time, together where their marks would cover each other."""
+    groups: list[list[KnownMoment]] = []
+    for moment in sorted(moments, key=itemgetter(0)):
+        if groups and axis.part(moment[0]) - axis.part(groups[-1][0][0]) < _APART:
+            groups[-1].append(moment)
+        else:
+            groups.append([moment])
+    return groups
+
+
+def _mark(moments: Sequence[KnownMoment], axis: Axis, size: int) -> str:
+    """A dot whose title lists the moments; if there are several, their number is beside it."""
+    x = axis.x(moments[0][0])
+    titles = "\n".join(f"{clock(time)} {translated(phrase)} - {place_name(place)}" for time, phrase, place in moments)
+    dot = element("circle", element("title", text(titles)), cx=x, cy=_MIDDLE, r=size)
+    number = element("text", str(len(moments)), x=x, dx=size + 1, y=_MIDDLE + 4, class_="count")
+    return dot + (number if moments[1:] else "")
 
 
 def _ticks(axis: Axis | None) -> str:
     if axis is None:
         return ""
     length = axis.last - axis.first
-    times = [axis.first + length * n / (_TICKS - 1) for n in range(_TICKS)] if length else [axis.first]
-    places = ((time, axis.x(time)) for time in times)
+    times = [axis.first + length * n / (_TICKS - 1) for n in range(_TICKS)]
+    label = clock if length >= _TICKS - 1 else _fine_clock
+    places = {label(time): axis.x(time) for time in reversed(times)}  # a time that is written alike has one place
     ticks = (
-        element("text", text(clock(time)), x=x, y=14) + element("line", x1=x, y1=20, x2=x, y2="100%")
-        for time, x in places
+        element("text", text(written), x=x, y=14, class_="tick") + element("line", x1=x, y1=20, x2=x, y2="100%")
+        for written, x in reversed(places.items())
     )
     return element("svg", *(element("g", tick) for tick in ticks), class_="ticks")
+
+
+def _fine_clock(time: float) -> str:
+    return (timestamp(time) or "").replace("T", " ")

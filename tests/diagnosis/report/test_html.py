@@ -11,7 +11,7 @@ from hypothesis import given
 from hccl_kit.diagnosis.report.html import as_html
 from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis, RankLine
 from tests.browser import CHROMIUM, Page, browser
-from tests.diagnosis.report.diagnoses import cannot_tell, diagnoses, hostile, port_taken, suspect
+from tests.diagnosis.report.diagnoses import START, cannot_tell, diagnoses, hostile, place, port_taken, suspect
 
 needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
 VOID = ("meta",)
@@ -149,3 +149,29 @@ def test_nothing_is_loaded_from_the_network() -> None:
     assert not re.search(r"(?:src|href)=|url\((?!#)|@import|https?:", text)
     assert "<script" not in text
     assert "default-src 'none'" in text
+
+
+@needs_browser
+def test_times_and_marks_of_a_short_job_are_apart(page: Page, tmp_path: Path) -> None:
+    """Five whole seconds were written over a job of two; marks of one moment covered each other."""
+    moments = tuple((START + part, f"error {part}", place(0)) for part in (0.0, 0.001, 0.02, 1.0, 2.0))
+    without = RankLine(suspect(1), ((None, "ModuleNotFoundError", place(1)),))
+    shown(page, cannot_tell()._replace(ranks=(RankLine(suspect(0), moments), without), silent=()), tmp_path)
+    ticks = page.value("[...document.querySelectorAll('#timeline text.tick')].map(one => one.textContent)")
+    assert ticks == [f"2025-11-20 21:37:{second}" for second in ("51.500", "52.000", "52.500", "53.000", "53.500")]
+    boxes = "[...document.querySelectorAll('#timeline circle, #timeline .count, #timeline text.tick')]"
+    edges = page.value(f"{boxes}.map(one => one.getBoundingClientRect()).map(b => [b.left, b.right, b.top, b.bottom])")
+    assert len(edges) == 5 + 3 + 1
+    for number, (left, right, top, bottom) in enumerate(edges):
+        for other in edges[number + 1 :]:
+            assert right <= other[0] or other[1] <= left or bottom <= other[2] or other[3] <= top
+    assert page.value("document.querySelector('#timeline circle title').textContent").count("error") == 3
+    assert page.value("document.querySelector('#timeline .count').textContent") == "3"
+    assert page.value("document.querySelector('#timeline .none').textContent") == "no time in its log"
+
+
+@needs_browser
+def test_a_job_of_one_moment_has_one_time(page: Page, tmp_path: Path) -> None:
+    moments = ((START, "one", place(0)), (START, "two", place(0)))
+    shown(page, cannot_tell()._replace(ranks=(RankLine(suspect(0), moments),), suspects=()), tmp_path)
+    assert page.count("#timeline text.tick") == page.count("#timeline circle") == 1
