@@ -84,26 +84,11 @@ class GroupNamed(NamedTuple):
     name: str
 
 
-class GroupLeft(NamedTuple):
-    """The process destroys a communicator, or starts to."""
-
-    group: str | None
-
-
 class Setting(NamedTuple):
     """The effective value of an environment variable, such as HCCL_CONNECT_TIMEOUT; without units."""
 
     name: str
     value: str
-
-
-class Listening(NamedTuple):
-    """A port is open. `physical` is the card, if the line names it."""
-
-    side: PortSide
-    address: str
-    port: int
-    physical: int | None = None
 
 
 class CardAddress(NamedTuple):
@@ -447,9 +432,7 @@ Fact = (
     | Located
     | RootCreated
     | GroupNamed
-    | GroupLeft
     | Setting
-    | Listening
     | CardAddress
     | ListenFailed
     | LinkTimedOut

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from hccl_kit.diagnosis.errors.message import Fields, LogMessage, address, rank, result, server, whole
 from hccl_kit.diagnosis.errors.row import KnownError, in_stage
-from hccl_kit.diagnosis.facts import Fact, GroupLeft, GroupNamed, Joined, JoinFailed, RootCreated
+from hccl_kit.diagnosis.facts import Fact, GroupNamed, Joined, JoinFailed, RootCreated
 
 STAGE = "creation of the communicator, over the host network (HCCL_CONNECT_TIMEOUT, 120 s)"
 _MAPS = "it maps a group to rank, host and card: use it to find the log of a rank"
@@ -70,10 +70,6 @@ def _join_failed(message: LogMessage) -> Iterator[Fact]:
         yield JoinFailed(
             fields.text("identifier"), fields.rank("rank"), fields.rank("ranknum"), server_name, result(code)
         )
-
-
-def _left(message: LogMessage) -> Iterator[Fact]:
-    yield GroupLeft(message.fields().text("group", "identifier") or _old_group(message))
 
 
 def _old_group(message: LogMessage) -> str | None:
@@ -256,7 +252,6 @@ ROWS = (
         ),
         example="[INFO] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78]Entry-HcclCommDestroy:"
         " op_base comm destroy begin",
-        fact=_left,
         causes=("normal at the end; if it comes before an error of another rank, this process left too early",),
     ),
     KnownError(

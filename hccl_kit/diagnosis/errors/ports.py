@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from hccl_kit.diagnosis.errors.joining import STAGE
 from hccl_kit.diagnosis.errors.message import LogMessage
 from hccl_kit.diagnosis.errors.row import KnownError, in_stage
-from hccl_kit.diagnosis.facts import Fact, ListenFailed, Listening
+from hccl_kit.diagnosis.facts import Fact, ListenFailed
 
 LINK_STAGE = "links between cards, at the first call of an operator (HCCL_CONNECT_TIMEOUT, 120 s)"
 _HOST_PORT = "ss -ltnp | grep PORT"
@@ -30,12 +30,6 @@ _CARD_CAUSES = (
     "another process on the same card listens already, such as prefill and decode on one host",
     "a leftover process holds the card",
 )
-
-
-def _listening(message: LogMessage) -> Iterator[Fact]:
-    ip, port = message.value("ip"), message.number("port")
-    if ip and port is not None and port < 65536:
-        yield Listening("card", ip, port, message.fields().rank("devphyid"))
 
 
 def _listen_failed(message: LogMessage) -> Iterator[Fact]:
@@ -172,7 +166,6 @@ ROWS = (
         ),
         example="[INFO] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78][Start][Vnic]Listen on"
         " ip[192.168.7.5], port[16666] sucess, devPhyId[5]",
-        fact=_listening,
         says=("address {ip}, port {port}", "physical card {card}"),
         causes=("it maps a card address to a card",),
     ),

@@ -17,7 +17,6 @@ from hccl_kit.diagnosis.facts import (
     Exited,
     Fact,
     Fault,
-    GroupLeft,
     GroupNamed,
     Heartbeat,
     Joined,
@@ -26,7 +25,6 @@ from hccl_kit.diagnosis.facts import (
     LinkRow,
     LinkTimedOut,
     ListenFailed,
-    Listening,
     Located,
     NeverConnected,
     OperatorEntered,
@@ -129,11 +127,6 @@ CASES: tuple[tuple[str, list[Fact]], ...] = (
         ' information. List of unconnected ranks: "[1,7,]".\n',
         [NeverConnected((1, 7)), Fault("EI0015", "HCCL", "the rendezvous by root info failed", "Communication_", True)],
     ),
-    (info("Entry-HcclCommDestroy: op_base comm destroy begin"), [GroupLeft(None)]),
-    (
-        info("op_base comm destroy complete,take time [5]us, rankNum[0], rank[4294967295], deviceLogicId[0]"),
-        [GroupLeft(None)],
-    ),
     (
         plog('TopoDetect ERROR occur !!! fault_type[1], fault_info["Failed to connect agent[1,3,15,]"]'),
         [NeverConnected((1, 3, 15))],
@@ -143,10 +136,6 @@ CASES: tuple[tuple[str, list[Fact]], ...] = (
     (plog("connect server[10.1.2.3 : 60000] failed"), [RootUnreachable("10.1.2.3", 60000)]),
     (plog("[Recv][ClusterInfoMsg]receive msg length from fdhandle failed, ret[9]"), [RootSilent()]),
     (plog("[Recv][ClusterInfoMsg]receive msg length from fdhandle failed, ret[13]"), [PeerClosed(None)]),
-    (
-        info("[Start][Vnic]Listen on ip[192.168.7.5], port[16666] sucess, devPhyId[5]"),
-        [Listening("card", "192.168.7.5", 16666, 5)],
-    ),
     (
         plog(
             " socket type[2], listen on ip[10.1.2.4%eth0] and specific port[60000] fail. Please check the port status"
