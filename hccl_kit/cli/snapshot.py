@@ -17,6 +17,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from shlex import quote
 from typing import NamedTuple
 
 from hccl_kit.base.arguments import Parser
@@ -25,6 +26,7 @@ from hccl_kit.base.errors import EXIT_CANNOT_RUN, EXIT_OK, KitError
 from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import printable
 from hccl_kit.cli import complain, exit_code_of
+from hccl_kit.cli.command import next_step
 from hccl_kit.cli.options import add_force, add_reach, add_timeout, path_with
 from hccl_kit.cli.output_files import OutputFile, check_new_file, write_files
 from hccl_kit.remote.probe import Reach
@@ -83,6 +85,8 @@ def _snapshot(request: SnapshotRequest) -> int:
     if request.output:
         for line in write_files([OutputFile(request.output, as_json(snapshot))], force=request.force):
             complain(line)
+        other = "" if request.ssh else " OTHER"
+        complain(next_step(f"hccl-kit compare {quote(printable(str(request.output)))}{other}"))
     elif not request.raw:
         sys.stdout.write(as_json(snapshot))
     for name, reason in snapshot.silent.items():

@@ -27,6 +27,7 @@ def make_log_folder(parent: Path, report: Callable[[str], None]) -> Path:
         raise KitError(
             "launch.no-log-folder",
             "cannot make a folder for the logs in {folder}: {reason}",
+            fix="--log-dir DIR names another place",
             folder=parent,
             reason=system_reason(error),
         ) from error

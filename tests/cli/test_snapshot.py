@@ -36,7 +36,11 @@ def changed(value: dict[str, Any], section: str, **facts: Any) -> dict[str, Any]
 def test_a_snapshot_is_masked_and_not_overwritten(tmp_path: Path) -> None:
     private = {"HCCL_IF_IP": "10.0.0.7", "MASTER_ADDR": "node7.example.com", "HCCL_API_TOKEN": "abc"}
     done = kit("snapshot", "-o", "a.json", folder=tmp_path, **private)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "wrote: a.json\n")
+    assert (done.returncode, done.stdout, done.stderr) == (
+        0,
+        "",
+        "wrote: a.json\nnext: hccl-kit compare a.json OTHER\n",
+    )
     text = (tmp_path / "a.json").read_text()
     assert mismatch(json.loads(text), "snapshot") is None
     assert not [value for value in private.values() if value in text]
@@ -106,7 +110,7 @@ def test_all_servers_of_a_table_are_compared(tmp_path: Path) -> None:
     cluster.put("10.0.0.3", f"export ASCEND_HOME_PATH={tmp_path}/cann HCCL_BUFFSIZE=400 MASTER_ADDR=10.0.0.2")
     ssh = ("--table", "t.json", "--ssh", "--python", sys.executable)
     done = kit("snapshot", *ssh, "-o", "all.json", folder=tmp_path, **cluster.variables)
-    assert (done.returncode, done.stderr) == (0, "wrote: all.json\n")
+    assert (done.returncode, done.stderr) == (0, "wrote: all.json\nnext: hccl-kit compare all.json\n")
     assert "10.0.0." not in (tmp_path / "all.json").read_text()
     done = kit("compare", "all.json", folder=tmp_path)
     assert done.returncode == 1

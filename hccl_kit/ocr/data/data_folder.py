@@ -60,6 +60,8 @@ def _meaning(folder: Path, values: Mapping[str, Any]) -> Iterator[tuple[str, Any
 
 def _label_files(folder: Path) -> list[Path]:
     """The labels to train and those to test, or one file with all."""
+    if not folder.is_dir():
+        raise KitError("ocr.data-folder.none", "-o data={folder}: there is no folder of this name", folder=folder)
     both = [folder / TRAIN, folder / TEST]
     if all(file.is_file() for file in both):
         return both

@@ -80,6 +80,7 @@ def read_labels(path: Path) -> list[tuple[str, str]]:
             raise KitError(
                 "ocr.samples.expected-path-tab",
                 "{path}:{number}: expected path TAB text, found {line!r}",
+                fix="separate the path of the image and its text by a tab character, not by spaces or a comma",
                 path=path,
                 number=number,
                 line=line[:60],

@@ -23,6 +23,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from hccl_kit.base import progress
@@ -123,6 +124,8 @@ def _render(request: Request) -> None:
     _write(request, dict(_texts(request, texts)), _pen(request, texts))
     images = f"{request.counts['train']} training and {request.counts['test']} test images"
     print(printable(f"{images} in {request.output}"))
+    if not request.texts:  # the network knows small letters and digits
+        print(f"next: hccl-kit train -c rec/crnn/crnn_small.yaml -o {quote(printable(f'data={request.output}'))}")
 
 
 def _texts(request: Request, texts: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, Texts]]:

@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Mapping
 from math import hypot
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from hccl_kit.ocr.checkpoints import fetch
 from hccl_kit.ocr.checkpoints.checkpoint import Progress
 from hccl_kit.ocr.checkpoints.previous_run import METRICS, SUMMARY, stale_exports
-from hccl_kit.ocr.config import BEST
+from hccl_kit.ocr.config import ARCHIVE, BEST
 from hccl_kit.ocr.metrics.counts import Counts, standard_error, table
 from hccl_kit.ocr.run import curves
 from hccl_kit.ocr.run.consistency import gather_digests
@@ -95,6 +96,8 @@ def write(
         job.log.say(f"eval.dataset, read once, with {BEST}: {test}")
     on = "validation: " if test else ""
     job.log.say(f"{on}{counts or 'not evaluated'}; {measured}; see {job.folder}")
+    if counts and job.config["model"]["type"] != "cls":
+        job.log.say(f"next: hccl-kit predict -c {quote(str(job.folder / ARCHIVE))} --images FOLDER")
     return summary
 
 

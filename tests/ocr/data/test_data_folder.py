@@ -66,6 +66,11 @@ def test_a_folder_without_its_labels_is_refused(tmp_path: Path, labels: dict[str
     assert "path TAB text" in str(refused.value.hint)
 
 
+def test_a_folder_that_does_not_exist_is_named(tmp_path: Path) -> None:
+    with pytest.raises(KitError, match=rf"-o data={tmp_path}/none: there is no folder of this name"):
+        load(LINES, [f"data={tmp_path}/none"])
+
+
 def test_labels_without_their_images_are_refused(tmp_path: Path) -> None:
     folder(tmp_path, {"gt.txt": ["a"]})
     (tmp_path / "0.png").unlink()

@@ -36,6 +36,7 @@ def test_a_training_writes_its_files(run: Path) -> None:
     assert "96 samples, 6 steps an epoch, 12 steps in all, 153733 parameters to train" in log
     assert "evaluation after step 12: " in log
     assert "launcher single" in log
+    assert log.endswith(f"next: hccl-kit predict -c {run}/train_config.yaml --images FOLDER\n")
 
 
 def test_the_summary_describes_the_run(run: Path) -> None:

@@ -33,6 +33,17 @@ def test_equal_generators_give_equal_images(text: str, seed: int) -> None:
     assert one.shape[1] > 10 * len(text)
 
 
+def test_words_are_rendered_and_the_command_that_trains_with_them_is_named(tmp_path: Path) -> None:
+    (tmp_path / "texts").write_text("Ab\nCd\n")
+    out = tmp_path / "my words"
+    for texts, lines in (((), 2), (("--texts", tmp_path / "texts", "--force"), 1)):
+        done = tool("render_words", "--output", out, "--train", 3, "--test", 1, *texts)
+        printed = done.stdout.splitlines()
+        assert (done.returncode, printed[0], len(printed)) == (0, f"3 training and 1 test images in {out}", lines)
+        if not texts:
+            assert printed[1] == f"next: hccl-kit train -c rec/crnn/crnn_small.yaml -o 'data={out}'"
+
+
 def test_a_file_of_too_many_texts_is_refused(tmp_path: Path) -> None:
     (tmp_path / "texts").write_bytes(b"a\n" * 1_000_001)
     done = tool("render_words", "--texts", tmp_path / "texts", "--output", tmp_path / "words")
