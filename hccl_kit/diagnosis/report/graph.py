@@ -10,12 +10,14 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import NamedTuple
 
+from hccl_kit.base.message import Message
 from hccl_kit.base.translation import translated
 from hccl_kit.diagnosis.report.markup import element, text
 from hccl_kit.diagnosis.report.names import full_name, short_names
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect, Wait
 from hccl_kit.diagnosis.verdict.names import with_noun
 
+TITLE = Message("diagnosis.section-waits", "Who waits for whom")
 MAX_BOXES = 120
 _WIDTH, _HEIGHT, _GAP_X, _GAP_Y = 190, 30, 70, 12
 _LABEL = 26
@@ -87,11 +89,11 @@ def as_svg(waits: Sequence[Wait], culprit: Suspect | None) -> str:
     height = max(y for _, y in corners) + _HEIGHT + 2
     arrow = element("path", d="M0 0L8 4L0 8z", class_="arrow")
     marker = element("marker", arrow, id="to", markerWidth=8, markerHeight=8, refX=8, refY=4, orient="auto")
-    title = element("title", "Who waits for whom")
-    more = element("p", f"{len(every) - MAX_BOXES} more boxes are not drawn.") if len(every) > MAX_BOXES else ""
+    hidden = Message("diagnosis.more-boxes", "{number} more boxes are not drawn.", number=len(every) - MAX_BOXES)
+    more = element("p", translated(hidden)) if len(every) > MAX_BOXES else ""
     svg = element(
         "svg",
-        title,
+        element("title", translated(TITLE)),
         element("defs", marker),
         *edges,
         *drawn,

@@ -88,7 +88,7 @@ def as_html(diagnosis: Diagnosis) -> str:
     body = [
         element("h1", translated(_TITLES[diagnosis.certainty])),
         element("dl", *_answer(diagnosis)),
-        *_section(Message("diagnosis.section-waits", "Who waits for whom"), graph.as_svg(diagnosis.cascade, culprit)),
+        *_section(graph.TITLE, graph.as_svg(diagnosis.cascade, culprit)),
         *_section(Message("diagnosis.section-timeline", "Timeline"), timeline.as_rows(diagnosis)),
         *_section(Message("diagnosis.section-evidence", "Evidence"), _evidence(diagnosis)),
         element("footer", f"hccl-kit {text(__version__)} diagnose"),
