@@ -36,6 +36,11 @@ def joined(items: Iterable[object], conjunction: str = "and") -> str:
     return Message("base.joined-and", "{items} and {last}", items=row(most), last=last)
 
 
+def either(items: Iterable[str]) -> str:
+    """`either(["a", "b", "c"])` is "a or b or c": each of them stands for itself."""
+    return reduce(lambda left, right: Message("base.either", "{left} or {right}", left=left, right=right), items)
+
+
 def listed(items: Iterable[object], limit: int = MAX_LISTED) -> str:
     """The first `limit` items and the number of the others: "a, b and 3 more"."""
     texts = _texts(items)

@@ -15,6 +15,7 @@ from typing import Any
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.extra import install_extra
 from hccl_kit.base.message import Message
+from hccl_kit.base.wording import either
 
 VERSION = "3.10.0"
 FILES = {
@@ -47,7 +48,7 @@ def path(name: str) -> Path:
             "unknown name {name}",
             fix="accepted: {files}",
             name=name,
-            files=" or ".join(FILES),
+            files=either(FILES),
         )
     inside, expected = FILES[name]
     try:

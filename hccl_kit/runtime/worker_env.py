@@ -40,6 +40,7 @@ from dataclasses import dataclass, fields
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.integer import parse_integer
+from hccl_kit.base.wording import either
 
 RANK_TABLE_FILE = "RANK_TABLE_FILE"
 VISIBLE_DEVICES = "ASCEND_RT_VISIBLE_DEVICES"
@@ -192,7 +193,7 @@ def consistent(environ: Mapping[str, str], names: tuple[str, ...]) -> str:
     """The common value of those of `names` that are set. Raises KitError if they differ or none is set."""
     values = {name: environ[name] for name in names if environ.get(name)}
     if not values:
-        raise KitError("runtime.not-set", "{names} is not set", names=" or ".join(names))
+        raise KitError("runtime.not-set", "{names} is not set", names=either(names))
     if len(set(values.values())) > 1:
         shown = " but ".join(f"{name}={value}" for name, value in values.items())
         raise KitError(

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hccl_kit.base.wording import counted, indented, joined, killed_by, listed, shortened, spans
+from hccl_kit.base.wording import counted, either, indented, joined, killed_by, listed, shortened, spans
 
 
 @pytest.mark.parametrize(("number", "text"), [(0, "0 servers"), (1, "1 server"), (2, "2 servers")])
@@ -13,6 +13,11 @@ def test_a_noun_agrees_with_its_number(number: int, text: str) -> None:
 @pytest.mark.parametrize(("items", "text"), [([1], "1"), ([1, 2], "1 and 2"), ([1, 2, 4], "1, 2 and 4")])
 def test_joined_has_one_conjunction(items: list[int], text: str) -> None:
     assert joined(items) == text
+
+
+def test_either_has_a_conjunction_between_all() -> None:
+    assert either(["a", "b", "c"]) == "a or b or c"
+    assert either(["a"]) == "a"
 
 
 def test_joined_accepts_another_conjunction() -> None:

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from hccl_kit.base.help_format import help_texts
 from hccl_kit.base.translation import speak
-from hccl_kit.cli.kit import main
+from hccl_kit.cli.kit import VERBS, main
+from hccl_kit.cli.parsers import parser_of
 from tests.places import ROOT
 from tests.tables import text
 
@@ -54,6 +56,15 @@ SITUATIONS = {
     ("diagnose", "job"): "解决方法：    清理磁盘",
     ("rules",): "错误；a3 上为警告",
     ("chekc",): "是否应为 hccl-kit check？",
+    ("place", "good.json", "--to", "hypernode", "--tp", "2"): "--tp 不能与 --to hypernode 一起使用",
+    ("place", "good.json", "--tp", "2", "--pp", "4"): "表中的顺序",
+    ("selftest", "two.json"): "表中有 2 台服务器，而该命令只会在本机启动 rank",
+    ("selftest", "good.json", "--slow", "2"): "--slow 应在 0 到 1 之间，实际为 2",
+    ("selftest", "good.json", "--hccl-test", "all_reduce=empty.json"): "empty.json 中没有 hccl_test 的数据行",
+    ("selftest", "good.json", "--hccl-test", "all_reduce=hccl_test.log"): "  解决方法：各 rank 对没有该问题",
+    ("watch",): "这里没有 hccl_logs/latest",
+    ("watch", "job", "--once"): "job：无 step，2 个 rank",
+    ("watch", "empty.json"): "需要与 --ssh 一起使用",
 }
 
 ANSWERS = {
@@ -72,6 +83,19 @@ ANSWERS = {
     ("explain", "/"): "解决方法：hccl-kit diagnose /",
 }
 
+WRONG = {
+    # a wrong use of a program, after its usage
+    ("check", "--porduct", "910", "t.json"): "hccl-check: 错误：无法识别的参数：--porduct；是否应为 --product？",
+    ("convert", "t.json", "--to", "3"): "hccl-kit convert: 错误：参数 --to：无效的取值 '3'（可选值：",
+    ("eval", "--json"): "hccl-kit eval: 错误：缺少以下必选参数：-c/--config",
+    ("predict", "--images", "x", "--turn", "y"): "hccl-kit predict: 错误：以下选项需要 --config：--turn",
+}
+OF_TRAINING = {
+    ("train", "-c", "nothing.yaml"): "错误：无法读取 nothing.yaml：文件不存在，也没有这个名字的自带配置",
+    ("eval", "-c", "rec/crnn/crnn_small.yaml"): "错误：eval.dataset：没有标签文件或目录 data/words/test_gt.txt",
+    ("render-words", "--seed", "-1"): "错误：--seed 为 -1；应不小于 0",
+}
+
 TRACEBACK = """Traceback (most recent call last):
   File "train.py", line 7, in <module>
     save()
@@ -83,10 +107,12 @@ OSError: [Errno 28] No space left on device: '/ckpt/last.pt'
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The current folder, with some tables."""
     (tmp_path / "good.json").write_text(text())
+    (tmp_path / "two.json").write_text(text(2, 4))
     (tmp_path / "bad.json").write_text(BAD)
     (tmp_path / "cut.json").write_text(BAD[:-20])
     (tmp_path / "status.json").write_text(text().replace("completed", "done"))
     (tmp_path / "empty.json").write_text("")
+    (tmp_path / "hccl_test.log").write_text("67108864 | 2691.00 | 24.94 | failed\n")
     for name, error in (("logs", "no error"), ("job", TRACEBACK)):
         (tmp_path / name).mkdir()
         (tmp_path / name / "rank_1.log").write_text(error)
@@ -118,12 +144,71 @@ def test_people_read_chinese_with_the_same_exit_codes(
             assert len("".join(chinese[1:]).splitlines()) == len("".join(english[1:]).splitlines()), words
 
 
+@pytest.mark.parametrize("verb", VERBS)
+def test_help_is_chinese(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    texts = {}
+    try:
+        for language in ("zh", "en"):
+            with pytest.raises(SystemExit) as stopped:
+                main(("--lang", language, verb, "--help"))
+            assert stopped.value.code == 0
+            texts[language] = capsys.readouterr().out
+    finally:
+        speak("en")
+    assert not re.search("[\u4e00-\u9fff]", texts["en"])
+    options = [re.findall(r"^  (-[-\w]+)", page, re.MULTILINE) for page in texts.values()]
+    assert options[0] == options[1]
+    page = " ".join(texts["zh"].split())
+    english = [text for text in help_texts([parser_of(verb)]) if " " in text.strip() and " ".join(text.split()) in page]
+    assert english == []
+
+
+def test_the_list_of_all_verbs_is_chinese(capsys: pytest.CaptureFixture[str]) -> None:
+    try:
+        assert main(("--lang", "zh", "--help")) == 0
+    finally:
+        speak("en")
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "用法： hccl-kit VERB ..."
+    verbs = [line for line in lines if re.match("  [a-z]", line) and not line.startswith("  hccl-kit")]
+    assert len(verbs) == len(VERBS)
+    assert all(re.search("[\u4e00-\u9fff]", line) for line in verbs)
+
+
+def test_wrong_use_is_explained_in_chinese(capsys: pytest.CaptureFixture[str]) -> None:
+    for words, part in WRONG.items():
+        codes = []
+        for language in ("en", "zh"):
+            with pytest.raises(SystemExit) as stopped:
+                main(("--lang", language, *words))
+            codes.append(stopped.value.code)
+            err = capsys.readouterr().err
+        speak("en")
+        assert codes == [2, 2], words
+        assert err.startswith("用法： "), words
+        assert part in err, words
+
+
+def test_programs_of_training_speak_chinese(folder: Path) -> None:
+    for words, part in OF_TRAINING.items():
+        codes = []
+        for language in ("en", "zh"):
+            command = [sys.executable, "-m", "hccl_kit", "--lang", language, *words]
+            environ = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONUTF8": "1"}
+            done = subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, check=False)
+            codes.append(done.returncode)
+        assert codes == [2, 2], words
+        assert part in done.stderr, words
+
+
 @pytest.mark.usefixtures("folder")
 def test_programs_read_english(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     for form in ("json", "sarif", "github"):
         words = ("check", "bad.json", "good.json", "--format", form)
         assert_equal(words, capsys, monkeypatch)
     assert_equal(("diagnose", "job", "--format", "json"), capsys, monkeypatch)
+    selftest = ("selftest", "good.json", "--hccl-test", "all_reduce=hccl_test.log", "--format", "json")
+    assert_equal(selftest, capsys, monkeypatch)
 
 
 def assert_equal(words: tuple[str, ...], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

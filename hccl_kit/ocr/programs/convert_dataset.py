@@ -37,7 +37,7 @@ from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
 from hccl_kit.base.output_place import assert_free_files, assert_free_folder, staged
 from hccl_kit.base.terminal import printable, shown
-from hccl_kit.base.wording import counted, joined
+from hccl_kit.base.wording import counted, either, joined
 from hccl_kit.ocr.data.image_paths import short
 from hccl_kit.ocr.data.published import sets
 from hccl_kit.ocr.data.published.marked import ILLEGIBLE, NOT_IN_LABELS, Marked
@@ -193,7 +193,7 @@ def _assert_places(request: Request) -> None:
             fix="--task {tasks}",
             dataset=request.dataset,
             task=request.task,
-            tasks=" or ".join(tasks),
+            tasks=either(tasks),
         )
     if not request.is_list:
         _assert_folders(request)

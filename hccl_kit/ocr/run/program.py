@@ -30,6 +30,7 @@ from hccl_kit.base.errors import (
 from hccl_kit.base.extra import install_extra
 from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import printable, settle
+from hccl_kit.base.wording import either
 from hccl_kit.ocr import config as configuration
 from hccl_kit.ocr import interrupt
 from hccl_kit.ocr.charset import Charset
@@ -112,7 +113,7 @@ def load(given: Path, overrides: Sequence[str]) -> Config:
         return configuration.load(file, expanded(overrides, file))
     near = get_close_matches(given.as_posix().removeprefix("configs/"), shipped.config_names(), n=3)
     hint = (
-        Message("ocr.program.cannot-read.fix", "did you mean {near}?", near=" or ".join(near))
+        Message("ocr.program.cannot-read.fix", "did you mean {near}?", near=either(near))
         if near
         else Message("ocr.program.cannot-read.fix-otherwise", "--list-configs prints the names of the shipped ones")
     )

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path, PurePath
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.wording import either
 from hccl_kit.ocr.data import mat_file
 from hccl_kit.ocr.data.published.marked import find_image, image_path, legible
 from hccl_kit.ocr.data.published.rows import numbered
@@ -41,7 +42,7 @@ def iiit5k(labels: Path, images: Path) -> Iterator[tuple[str, str] | str]:
             "ocr.words.no-structure-array",
             "{labels} has no structure array {iiit5k}",
             labels=labels,
-            iiit5k=" or ".join(IIIT5K),
+            iiit5k=either(IIIT5K),
         )
     if missing := [field for field in IIIT5K_FIELDS if field not in (words.dtype.names or ())]:
         raise KitError(
