@@ -18,9 +18,10 @@ from hccl_kit.diagnosis.verdict.causes.chains import chain, cut_off, silent_host
 from hccl_kit.diagnosis.verdict.causes.collectives import crossed, left_early, never_began
 from hccl_kit.diagnosis.verdict.causes.collectives import late as behind
 from hccl_kit.diagnosis.verdict.causes.compared import arguments, versions
+from hccl_kit.diagnosis.verdict.causes.detector import detector
 from hccl_kit.diagnosis.verdict.causes.divergence import diverged, mismatched
 from hccl_kit.diagnosis.verdict.causes.heartbeats import named_by_heartbeat
-from hccl_kit.diagnosis.verdict.causes.links import detector, error_cqe, late, tls
+from hccl_kit.diagnosis.verdict.causes.links import error_cqe, late, tls
 from hccl_kit.diagnosis.verdict.causes.operators import diverging, waits_for_itself
 from hccl_kit.diagnosis.verdict.causes.own_fault import ended_early, own_fault
 from hccl_kit.diagnosis.verdict.causes.recorded import (

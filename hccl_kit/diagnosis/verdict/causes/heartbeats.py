@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from math import inf
 
 from hccl_kit.base.message import Message
@@ -26,47 +26,64 @@ _KINDS = {
 }
 
 
+Named = tuple[Rank, Event, Suspect, Heartbeat]
+"""A rank, the line in which its heartbeat names another rank, and that rank."""
+
+
 def named_by_heartbeat(case: Case) -> Cause | None:
     """The rank that most processes name first. Errors of packets go before stuck ranks, and these before lost ones.
 
     A job that has failed ends, and its ranks stop answering one by one: what is heard after a failure proves nothing.
     """
-    found = list(_first_of_each(case))
-    if not found:
+    first_of_each = list(_first_of_each(case))
+    if not first_of_each:
         return None
-    status = min((fact.status for *_, fact in found), key=_PRIORITY.index)
-    same = [one for one in found if one[3].status == status]
-    votes = Counter(suspect for _, _, suspect, _ in same)
-    (first, most), *others = votes.most_common()
-    events = [event for _, event, suspect, _ in same if suspect == first]
+    status = min((fact.status for *_, fact in first_of_each), key=_PRIORITY.index)
+    named = [name for name in first_of_each if name[3].status == status]
+    votes = Counter(suspect for _, _, suspect, _ in named)
+    (_, most), *others = votes.most_common()
     if others and status == "lost" and (host := _host(case, votes)):
-        return verdict(
-            "diagnosis.lost-host",
-            "stopped answering: it is down, or its pod or its network is",
-            host,
-            [event for _, event, *_ in same],
-            code="EI0002",
-            fix="see whether {server} is up: `last -x reboot`, events of its pod, `hccn_tool -i N -link -g`",
-            why="the heartbeats name {ranks}, all of this host",
-            server=host[0].server,
-            ranks=rank_names(sorted(votes, key=by_rank)),
-        )
+        return _lost_host(host, named, votes)
     if others and others[0][1] * 2 >= most:
-        ranks = rank_names(sorted(votes, key=str))
-        reason = Message("diagnosis.several-lost", "the heartbeats name {ranks}", ranks=ranks)
-        if {suspect for _, _, suspect, _ in same} == {rank.suspect for rank, *_ in same}:
-            reason = Message(
-                "diagnosis.lost-each-other",
-                "{ranks} name each other: the network between them, or an operator that differs",
-                ranks=ranks,
-            )
-        return cannot_tell(reason, None, votes, [event for _, event, *_ in same])
+        return _several(named, votes)
+    return _rank(case, status, named, votes)
+
+
+def _lost_host(host: Sequence[Suspect], named: Sequence[Named], votes: Iterable[Suspect]) -> Cause:
+    return verdict(
+        "diagnosis.lost-host",
+        "stopped answering: it is down, or its pod or its network is",
+        host,
+        [event for _, event, *_ in named],
+        code="EI0002",
+        fix="see whether {server} is up: `last -x reboot`, events of its pod, `hccn_tool -i N -link -g`",
+        why="the heartbeats name {ranks}, all of this host",
+        server=host[0].server,
+        ranks=rank_names(sorted(votes, key=by_rank)),
+    )
+
+
+def _several(named: Sequence[Named], votes: Iterable[Suspect]) -> Cause:
+    ranks = rank_names(sorted(votes, key=str))
+    reason = Message("diagnosis.several-lost", "the heartbeats name {ranks}", ranks=ranks)
+    if {suspect for _, _, suspect, _ in named} == {rank.suspect for rank, *_ in named}:
+        reason = Message(
+            "diagnosis.lost-each-other",
+            "{ranks} name each other: the network between them, or an operator that differs",
+            ranks=ranks,
+        )
+    return cannot_tell(reason, None, votes, [event for _, event, *_ in named])
+
+
+def _rank(case: Case, status: str, named: Sequence[Named], votes: Counter[Suspect]) -> Cause:
+    (first, _), *others = votes.most_common()
+    events = [event for _, event, suspect, _ in named if suspect == first]
     name = rank_name(first)
     contradicts = [
         Message("diagnosis.other-votes", "{number} ranks name {rank} instead", number=count, rank=rank_name(suspect))
         for suspect, count in others
     ]
-    if status == "lost" and first in case.waits.waiting and not _names_itself(same, first):
+    if status == "lost" and first in case.waits.waiting and not _names_itself(named, first):
         contradicts.append(
             Message("diagnosis.alive-later", "{rank} was alive later: its log has a timeout of its own", rank=name)
         )
@@ -76,7 +93,7 @@ def named_by_heartbeat(case: Case) -> Cause | None:
         else Message("diagnosis.votes", "the heartbeat of {number} ranks names it", number=len(events))
     )
     return Cause(
-        "likely" if contradicts or (len(events) < 2 and not _names_itself(same, first)) else "certain",
+        "likely" if contradicts or (len(events) < 2 and not _names_itself(named, first)) else "certain",
         _KINDS[status],
         (first,),
         "EI0013" if status == "error cqe" else "EI0002",
@@ -99,11 +116,11 @@ def _host(case: Case, votes: Iterable[Suspect]) -> list[Suspect]:
     return members if is_one and not any(one in case.waits.waiting for one in members) else []
 
 
-def _names_itself(found: list[tuple[Rank, Event, Suspect, Heartbeat]], first: Suspect) -> bool:
-    return any(rank.suspect == first == suspect for rank, _, suspect, _ in found)
+def _names_itself(named: Sequence[Named], first: Suspect) -> bool:
+    return any(rank.suspect == first == suspect for rank, _, suspect, _ in named)
 
 
-def _first_of_each(case: Case) -> Iterator[tuple[Rank, Event, Suspect, Heartbeat]]:
+def _first_of_each(case: Case) -> Iterator[Named]:
     """The first event that each process has, of the highest priority; conclusions of HCCL go before single events."""
     for rank in case.job.ranks:
         beats = [(event, event.fact) for event in rank.events if isinstance(event.fact, Heartbeat)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from statistics import median
 
@@ -17,7 +17,6 @@ from hccl_kit.diagnosis.facts import (
     P2PTimedOut,
     Setting,
     Tls,
-    Unreachable,
 )
 from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, by_rank, cannot_tell, missing_log, verdict
 from hccl_kit.diagnosis.verdict.causes.heartbeats import NO_ACKNOWLEDGEMENT
@@ -153,66 +152,6 @@ def _before(case: Case, rank: Rank, event: Event) -> bool:
     """Whether the rank's first timeout is earlier than its lost packets."""
     waiting = case.waits.waiting[rank.suspect]
     return waiting.time is not None and event.time is not None and waiting.time < event.time
-
-
-def detector(case: Case) -> Cause | None:
-    """The pairs that HCCL's own detector names, if they have one end in common."""
-    pairs = [
-        (case.job.at_card(event.fact.source), case.job.at_card(event.fact.destination), event)
-        for rank in case.job.ranks
-        for event in rank.events
-        if isinstance(event.fact, Unreachable)
-    ]
-    if not pairs:
-        return None
-    events = [event for *_, event in pairs]
-    # The detector follows missing connections: a destination that is itself a source is not the end.
-    sources = {source for source, _, _ in pairs}
-    ends = list(dict.fromkeys(destination for _, destination, _ in pairs if destination not in sources))
-    if len(ends) != 1:
-        if (ends_at := broken_servers((one.server, other.server) for one, other, _ in pairs)) and len(pairs) > 1:
-            return of_servers(case, ends_at, events)
-        both = list(dict.fromkeys(one for pair in pairs for one in pair[:2]))
-        reason = Message(
-            "diagnosis.no-connections", "HCCL's detector finds no connection between {ranks}", ranks=rank_names(both)
-        )
-        return cannot_tell(reason, None, ends or both, events)
-    end, name = ends[0], rank_name(ends[0])
-    sources_of: dict[Suspect, set[Suspect]] = defaultdict(set)
-    for source, destination, _ in pairs:
-        sources_of[destination].add(source)
-    direct = sources_of[end]
-    leading, todo = set(direct), list(direct)
-    while todo:
-        new = sources_of.get(todo.pop(), set()) - leading
-        leading |= new
-        todo.extend(new)
-    if leading != sources:
-        return cannot_tell(
-            "diagnosis.other-connections",
-            "HCCL's detector finds broken connections apart from those to {rank}",
-            [end],
-            events,
-            rank=name,
-        )
-    if end not in case.job.by_suspect and (end.rank is None or len(direct) < 2):
-        return cannot_tell(
-            "diagnosis.silent-end",
-            "HCCL's detector names a broken connection to {rank}, whose log is missing",
-            [end],
-            events,
-            rank=name,
-        )
-    return verdict(
-        "diagnosis.unreachable",
-        "is not reachable",
-        [end],
-        events,
-        code="EI0006",
-        fix="check whether {rank} is running and called the operator; if so, check the network of its card",
-        why="HCCL's own detector of broken connections names it",
-        rank=name,
-    )
 
 
 def broken_servers(pairs: Iterable[tuple[str | None, str | None]]) -> list[str]:
