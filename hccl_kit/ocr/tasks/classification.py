@@ -19,7 +19,7 @@ from hccl_kit.ocr.losses.cross_entropy import CrossEntropySmooth
 from hccl_kit.ocr.metrics.classes import ClassCounts
 from hccl_kit.ocr.metrics.counts import Counts
 from hccl_kit.ocr.tasks import line_images
-from hccl_kit.ocr.tasks.task import Task, Warn, assert_no_bucketing, lacks
+from hccl_kit.ocr.tasks.task import Task, Warn, assert_no_line_options, lacks
 
 ENCODE = "ClsLabelEncode"
 
@@ -39,7 +39,7 @@ class Classification(Task):
         self.labels = labels_of(config)
         self.dictionary = hashlib.sha256("\n".join(self.labels).encode()).hexdigest()
         line_images.image_width(config, None)
-        assert_no_bucketing(config, "classification")
+        assert_no_line_options(config, "classification")
 
     def loss(self) -> nn.Cell:
         """Cross-entropy."""

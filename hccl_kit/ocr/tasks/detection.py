@@ -23,7 +23,7 @@ from hccl_kit.ocr.metrics.boxes import BoxCounts, compare, match
 from hccl_kit.ocr.metrics.counts import Counts
 from hccl_kit.ocr.tasks import detection_heads
 from hccl_kit.ocr.tasks.detection_heads import HEADS, PSE, DetectionHead
-from hccl_kit.ocr.tasks.task import Task, Warn, assert_names, assert_no_bucketing
+from hccl_kit.ocr.tasks.task import Task, Warn, assert_names, assert_no_line_options
 
 TARGETS = frozenset(name for head in HEADS.values() for name in head.targets)
 """The transforms that draw the targets of a loss."""
@@ -56,7 +56,7 @@ class Detection(Task):
         for section in ("train", "eval"):
             if section in config:
                 _assert_sizes(config, section, self.head.stride)
-        assert_no_bucketing(config, "detection")
+        assert_no_line_options(config, "detection")
         self.config = config
         post = options_of(config["postprocess"]) if "postprocess" in config else {}
         self.rescales = bool(post.pop("rescale_fields", True))

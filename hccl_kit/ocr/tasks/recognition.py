@@ -6,6 +6,7 @@ import hashlib
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from hccl_kit.ocr.data.lines import image_shapes, line_join, line_transforms
 from hccl_kit.ocr.data.lines.line_sources import Lines, read_lines
 from hccl_kit.ocr.data.loader import Batch, Targets, stack_images
 from hccl_kit.ocr.data.samples import BadSampleError, TextLine
+from hccl_kit.ocr.data.synthetic.lines import rendered_lines
 from hccl_kit.ocr.decode.reading import Reading
 from hccl_kit.ocr.metrics.counts import Counts
 from hccl_kit.ocr.metrics.words import WordCounts, compare, letters, unaltered
@@ -30,6 +32,8 @@ LABEL_TRANSFORMS = frozenset(line_transforms.MAX_TEXT_LEN)
 """Each works with every head: it gives the numbers of the characters, from which the head makes its targets."""
 MEASURED = 10_000
 """Lines whose shapes are read at the start if nothing else needs them."""
+REHEARSAL = 1
+"""The seed of `train.rehearsal`: its lines are others than those of `eval.guard`."""
 SHOWN = 3
 """Labels that a warning names; the others are counted."""
 
@@ -108,7 +112,19 @@ class Recognition:
         if unknown:
             shown = " ".join(f"{character!r} ({count})" for character, count in unknown.most_common(5))
             warn(f"{unknown.total()} characters of the labels are not in the dictionary and are left out: {shown}")
-        return rows.take(np.frombuffer(usable, np.int64)), left_out
+        own = rows.take(np.frombuffer(usable, np.int64))
+        share = self.config["train"]["rehearsal"]
+        return own.followed_by(self._rehearsed(round(len(own) * share / (1 - share)))), left_out
+
+    def _rehearsed(self, count: int) -> list[TextLine]:
+        """So many lines of `train.rehearsal`, without those that the network cannot learn."""
+        encode, generator = line_transforms.encode_label(**self.options), np.random.default_rng(0)
+        lines = []
+        for line in rendered_lines(count, seed=REHEARSAL):
+            with suppress(BadSampleError):
+                self._assert_fits(encode(line, generator).label)
+                lines.append(line)
+        return lines
 
     def eval_samples(self, warn: Warn) -> Lines:
         """The lines with a character to compare: the others would count as right for an empty prediction."""

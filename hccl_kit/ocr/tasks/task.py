@@ -103,8 +103,10 @@ def lacks(section: str, needed: str) -> KitError:
     )
 
 
-def assert_no_bucketing(config: Config, task: str) -> None:
-    """Raises KitError if a loader of a configuration has the options that only recognition supports."""
+def assert_no_line_options(config: Config, task: str) -> None:
+    """Raises KitError if a configuration has the options that only recognition supports."""
+    if config["train"]["rehearsal"]:
+        raise KitError("ocr.task.rehearsal", "train.rehearsal is for text recognition, and this is a {task}", task=task)
     for section, key in (("train", "bucket_widths"), ("train", "stretch"), ("eval", "bucket_widths")):
         if section in config and config[section]["loader"][key]:
             raise KitError(

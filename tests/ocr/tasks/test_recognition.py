@@ -17,6 +17,7 @@ from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.data.loader import Batch
 from hccl_kit.ocr.data.pipeline import pipeline
 from hccl_kit.ocr.data.samples import TextLine
+from hccl_kit.ocr.data.synthetic.lines import rendered_lines
 from hccl_kit.ocr.decode.reading import Reading
 from hccl_kit.ocr.drawing import HEADER
 from hccl_kit.ocr.losses.ctc import CaselessCTCLoss
@@ -55,6 +56,18 @@ def train_samples(root: Path, texts: list[str], loaded: Config | None = None) ->
     made = replace(loaded, values={**loaded.values, "train": train})
     usable, left_out = task(made).train_samples(warnings.append)
     return [row.text for row in usable], left_out, warnings
+
+
+def test_rehearsal_adds_rendered_lines_that_the_network_can_learn(tmp_path: Path) -> None:
+    """A fifth of all: the same in every run, and none of eval.guard. The others are counted and warned about alone."""
+    own = ["AB", "CD", "EF", "GH"] * 10
+    loaded = config.load(CONFIG, ["train.rehearsal=0.2"])
+    texts, left_out, warnings = train_samples(tmp_path, own, loaded)
+    assert texts[:40] == own
+    assert texts[40:] == [line.text for line in rendered_lines(10, seed=1) if len(line.text) <= 8]
+    assert 0 < len(texts[40:]) <= 10
+    assert not set(texts[40:]) & {line.text for line in rendered_lines(200, seed=0) if " " in line.text}
+    assert (left_out, warnings) == (0, train_samples(tmp_path, own)[2])
 
 
 def test_the_shipped_configuration_is_consistent() -> None:

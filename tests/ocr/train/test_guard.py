@@ -10,6 +10,7 @@ from hccl_kit.base.errors import KitError
 from hccl_kit.diagnosis import training_run
 from hccl_kit.ocr import config
 from hccl_kit.ocr.data.guard import guards
+from hccl_kit.ocr.tasks import recipes
 from hccl_kit.ocr.train.summary import forgetting
 from tests.ocr.run_tool import CONFIG, assert_refused, summary, tool, train
 from tests.places import ROOT
@@ -98,3 +99,17 @@ def test_images_are_beside_the_labels_or_in_a_subfolder_of_their_name(words: Pat
         "data_dir": ".",
         "label_file": "labels.txt",
     }
+
+
+def test_a_training_may_rehearse_rendered_lines(words: Path, tmp_path: Path) -> None:
+    """A third as many as its own 96; those that the small network cannot learn are left out."""
+    done = train(tmp_path, words, "train.max_steps=1", "train.rehearsal=0.25")
+    assert done.returncode == 0, done.stdout + done.stderr
+    (samples,) = (int(line.split()[0]) for line in done.stdout.splitlines() if " samples, " in line)
+    assert 96 < samples <= 128
+
+
+def test_pages_are_not_rehearsed() -> None:
+    loaded = config.load(ROOT / "configs" / "det" / "dbnet" / "db_r18_icdar15.yaml", ["train.rehearsal=0.1"])
+    with pytest.raises(KitError, match=r"train\.rehearsal is for text recognition, and this is a "):
+        recipes.task(loaded)

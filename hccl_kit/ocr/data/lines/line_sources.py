@@ -34,6 +34,11 @@ class Lines(Sequence[TextLine]):
         """The lines with these positions in this sequence."""
         return Lines(self._parts, self._chosen[np.asarray(numbers, np.int64)])
 
+    def followed_by(self, part: Sequence[TextLine]) -> Lines:
+        """These lines, and those of one more part."""
+        more = self._ends[-1] + np.arange(len(part))
+        return Lines([*self._parts, part], np.append(self._chosen, more))
+
     def __len__(self) -> int:
         return len(self._chosen)
 
