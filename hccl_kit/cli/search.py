@@ -10,7 +10,7 @@ from hccl_kit.base import hostlist
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.host_name import check_host
 from hccl_kit.base.message import Message
-from hccl_kit.base.wording import listed
+from hccl_kit.base.wording import joined, listed
 from hccl_kit.cli import complain
 from hccl_kit.cli.options import named_option
 from hccl_kit.cli.tables import SIMULATED, valid_text
@@ -57,7 +57,7 @@ def hosts_of(text: str, *, simulate: bool) -> tuple[str, ...] | Literal["all"]:
 def check_search(search: ServerSearch, *, is_mpi: bool) -> None:
     """Raises KitError if the options contradict each other."""
     product = search.product
-    versions = " and ".join(filter(None, product.table_versions))
+    versions = joined(filter(None, product.table_versions))
     if search.version not in (None, *product.table_versions):
         raise KitError(
             "cli.table-version",

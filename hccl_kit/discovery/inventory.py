@@ -29,7 +29,7 @@ from pathlib import Path
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
-from hccl_kit.base.wording import indented, listed, shortened
+from hccl_kit.base.wording import indented, joined, listed, shortened
 from hccl_kit.discovery.yaml_tree import MAX_SHOWN, Node, Tree, read_tree
 from hccl_kit.table import bounds
 from hccl_kit.table.device_range import MAX_ID
@@ -122,7 +122,7 @@ def _host(tree: Tree, name: str, node: Node, seen: dict[str, Node]) -> Host:
             facts[text] = _address(tree, value, tree.text(value)) if text == "host_ip" else tree.text(value)
             continue
         if not re.fullmatch("0|[1-9][0-9]{0,3}", text) or int(text) > MAX_ID:
-            keys = " and ".join(_SERVER_KEYS)
+            keys = joined(_SERVER_KEYS)
             hint = Message(
                 "discovery.device-id",
                 "{key!r} is not a device id; accepted: 0 to {most}, {keys}",

@@ -13,6 +13,7 @@ from hccl_kit.agent.binding import NONE
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.network import derived_port
 from hccl_kit.base.terminal import printable
+from hccl_kit.base.wording import joined
 from hccl_kit.launch import recorders
 from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.plan import LaunchPlan
@@ -167,7 +168,7 @@ def as_shell(assignment: Assignment, environ: Mapping[str, str]) -> Iterator[str
 def _assert_visible(environ: Mapping[str, str], lists: Collection[str]) -> None:
     given = environ.get(VISIBLE_DEVICES)
     if given is not None and {given} != lists:
-        cards = " and ".join(sorted(lists))
+        cards = joined(sorted(lists))
         raise KitError(
             "launch.visible-cards",
             "{name}={given}; the cards of this job are {cards}",

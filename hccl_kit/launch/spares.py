@@ -40,7 +40,7 @@ def check_names(names: Sequence[str], table: RankTable) -> None:
             "a table of {form} has no spares; accepted: versions {versions}",
             fix="hccl-kit convert writes another version",
             form=table.form,
-            versions=" and ".join(VERSIONS),
+            versions=joined(VERSIONS),
         )
     if len(table.servers) < 2:
         raise KitError(

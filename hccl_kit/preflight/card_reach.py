@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from hccl_kit.base.message import Message
-from hccl_kit.base.wording import counted, listed
+from hccl_kit.base.wording import listed, plural
 from hccl_kit.preflight import card_readings
 from hccl_kit.preflight.card_pings import Place
 from hccl_kit.preflight.card_readings import Reasons, States, switch_of
@@ -78,7 +78,7 @@ def _explained(cause: Cause, link: str, states: States, reasons: Reasons, made: 
     words = _Words(
         where=in_words(cause.places),
         others=in_words(cause.others) if cause.others else "",
-        failed=counted(len(cause.failed), f"{link} ping"),
+        failed=_pings(len(cause.failed), link),
         made=made[first],
         rail=first.card,
         reason=reasons.get(first, ""),
@@ -179,11 +179,15 @@ def _pairs(found: Sequence[Cause], link: str) -> Iterator[Finding]:
         message = Message(
             "HK663.pair",
             "{failed} failed, and nothing tells which end is at fault: {pairs}",
-            failed=counted(len(failed), f"{link} ping"),
+            failed=_pings(len(failed), link),
             pairs=listed(texts, MAX_SHOWN),
         )
         hint = Message("HK663.pair.fix", "--all-pairs tries more; look at the cables and addresses of both ends")
         yield Finding(message, hint)
+
+
+def _pings(number: int, link: str) -> Message:
+    return Message("HK663.pings", "{number} {link} {noun}", number=number, link=link, noun=plural("ping", number))
 
 
 def _between(pairs: Sequence[Pair]) -> Message:

@@ -12,6 +12,7 @@ from hccl_kit.base.message import Message
 from hccl_kit.base.wording import counted, listed
 from hccl_kit.check.rule import Rule, run
 from hccl_kit.preflight.answer import ABSENT, FRAMEWORK, HOST, TABLE, TLS, Answer
+from hccl_kit.preflight.probes.cards import span
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Finding
 from hccl_kit.table.products import ANY_PRODUCT
@@ -136,7 +137,7 @@ def clocks_differ(answered: Round) -> Iterator[Finding]:
             )
             yield Finding(message, Message("HK619.clock.fix", "start chronyd or ntpd there"))
         elif by_server:
-            seconds = most if least == most else f"{least} to {most}"
+            seconds = most if least == most else span(least, most)
             message = Message(
                 "HK619.clocks",
                 "the clocks of {servers} are {seconds} s {side} the clock of this machine",

@@ -222,7 +222,7 @@ def _is_block(ranks: Sequence[int]) -> bool:
 
 
 def _groups(product: Product) -> str:
-    return " and ".join(f"{group[0]}-{group[-1]}" for group in product.groups)
+    return joined(f"{group[0]}-{group[-1]}" for group in product.groups)
 
 
 RULES = (

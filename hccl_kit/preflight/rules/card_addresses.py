@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
+from hccl_kit.base.wording import joined
 from hccl_kit.check.rule import Rule
 from hccl_kit.discovery import hccn_conf, hccn_tool, npu_smi
 from hccl_kit.discovery.driver_tool import NoAnswerError, query_each
@@ -45,7 +46,7 @@ def address_differs(node: Node) -> Iterator[Finding]:
             "HK628.other-address",
             "the table has {table}, its port has {port}",
             table=", ".join(wanted[number]),
-            port=" and ".join(addresses),
+            port=joined(addresses),
         )
         for number, addresses in (_all_addresses(node, odd) if odd else {}).items()
         if not _overlap(wanted[number], addresses)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from hccl_kit.base.message import Message
-from hccl_kit.base.wording import listed
+from hccl_kit.base.wording import joined, listed
 from hccl_kit.check.rule import Rule
 from hccl_kit.discovery import hccn_tool, may_be_file, npu_smi_info
 from hccl_kit.discovery.driver_tool import HangError, NoAnswerError, excerpt, query_each
@@ -38,7 +38,7 @@ def device_file_closed(node: Node) -> Iterator[Finding]:
     missing = [name for name in CONTROLS if not os.path.lexists(dev / name)]
     if missing:
         yield Finding(
-            Message("HK621.missing-files", "{files} are not in /dev", files=" and ".join(missing))
+            Message("HK621.missing-files", "{files} are not in /dev", files=joined(missing))
             if len(missing) > 1
             else Message("HK621.missing-file", "{file} is not in /dev", file=missing[0]),
             Message(

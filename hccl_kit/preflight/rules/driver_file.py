@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
+from hccl_kit.base.wording import joined
 from hccl_kit.check.rule import Rule
 from hccl_kit.discovery import hccn_conf, hccn_tool
 from hccl_kit.discovery.driver_tool import NoAnswerError, excerpt
@@ -66,8 +67,8 @@ def file_stale(node: Node) -> Iterator[Finding]:
             stale[card] = Message(
                 "HK642.stale",
                 "{lines}, its port has {addresses}",
-                lines=" and ".join(map(_in_words, odd)),
-                addresses=" and ".join(map(str, addresses)) or "none",
+                lines=joined(map(_in_words, odd)),
+                addresses=joined(addresses) if addresses else Message("HK642.none", "none"),
             )
     yield from findings_on_cards(
         stale,

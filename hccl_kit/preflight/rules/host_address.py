@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
+from hccl_kit.base.wording import joined
 from hccl_kit.check.rule import Rule
 from hccl_kit.discovery.server_id import choose, interfaces
 from hccl_kit.launch.plan import HOST_IP
@@ -70,7 +71,7 @@ def another_interface(node: Node) -> Iterator[Finding]:
             "export HCCL_SOCKET_IFNAME='={interface}'   # '=': exactly this interface",
             interface=names[0],
         )
-    written = " and ".join(map(shown, dict.fromkeys(wanted)))
+    written = joined(map(shown, dict.fromkeys(wanted)))
     yield Finding(
         Message(
             "HK611.other-interface",

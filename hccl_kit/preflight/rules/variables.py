@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from hccl_kit.base.message import Message
+from hccl_kit.base.wording import joined
 from hccl_kit.check.rule import Rule
 from hccl_kit.discovery import packages
 from hccl_kit.preflight.node import Node
@@ -72,7 +73,7 @@ def variables_contradict(node: Node) -> Iterator[Finding]:
         mixed = [name for name in (RANK_TABLE_FILE, *NAMES["rank"][:1], *NAMES["size"][:1]) if name in environ]
         others = Message("HK607.with-table", "with a rank table")
         if mixed:
-            others = Message("HK607.with-variables", "with {variables}", variables=" and ".join(mixed))
+            others = Message("HK607.with-variables", "with {variables}", variables=joined(mixed))
         yield Finding(
             Message(
                 "HK607.without-table",

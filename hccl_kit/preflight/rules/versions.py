@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from hccl_kit.base.message import Message
+from hccl_kit.base.wording import joined
 from hccl_kit.check.rule import Rule
 from hccl_kit.discovery import npu_smi, packages
 from hccl_kit.discovery.driver_tool import NoAnswerError, query_each
 from hccl_kit.preflight.node import ATLAS_950, CannotTellError, Node
 from hccl_kit.preflight.probes import tools
-from hccl_kit.preflight.probes.cards import findings_on_cards, here, info, need_npu, physical_ids
+from hccl_kit.preflight.probes.cards import findings_on_cards, here, info, need_npu, physical_ids, span
 from hccl_kit.table.finding import Finding
 
 _ONE_RELEASE = Message("HK635.fix", "install driver and firmware of the same release")
@@ -151,7 +152,7 @@ def _by_ranges(node: Node) -> Iterator[Finding]:
             "HK635.outside-range",
             "driver {driver} supports firmware {ranges}, and {firmware} is installed",
             driver=driver.version,
-            ranges=" and ".join(f"{least} to {most}" for least, most in driver.firmware),
+            ranges=joined(span(*ends) for ends in driver.firmware),
             firmware=firmware.version,
         )
         yield Finding(message, _ONE_RELEASE)
