@@ -40,7 +40,15 @@ def device_ip_families(table: RankTable, _product: Product) -> Iterator[Finding]
             return  # that is the mistake, and the ranks follow their nodes
     for mixed in _mixed(named):
         key = "device_ip" if table.version != "1.1" else "rank_ip"
-        yield _mixed_families(key, mixed)
+        message = Message(
+            "HK309.families",
+            '"{key}" {address} is {family}, and most of the table is {usual}',
+            key=key,
+            address=shown(mixed.text),
+            family=mixed.family,
+            usual=mixed.usual,
+        )
+        yield _mixed_families(message, mixed)
 
 
 def host_ip_families(table: RankTable, _product: Product) -> Iterator[Finding]:
@@ -56,7 +64,15 @@ def host_ip_families(table: RankTable, _product: Product) -> Iterator[Finding]:
     hosts = [(s, s.id if table.version == "1.1" else s.extra.get("host_ip")) for s in table.servers]
     named = [((*server.at, key), text) for server, text in hosts if isinstance(text, str)]
     for mixed in _mixed(named) if len(hosts) > 1 else ():
-        yield _mixed_families(key, mixed)
+        message = Message(
+            "HK310.families",
+            '"{key}" {address} is {family}, and most of the table is {usual}',
+            key=key,
+            address=shown(mixed.text),
+            family=mixed.family,
+            usual=mixed.usual,
+        )
+        yield _mixed_families(message, mixed)
 
 
 class _Mixed(NamedTuple):
@@ -79,15 +95,7 @@ def _mixed(named: list[tuple[Pointer, str]]) -> Iterator[_Mixed]:
         yield _Mixed(at, text, _FAMILIES[family], usual_at, _FAMILIES[usual])
 
 
-def _mixed_families(key: str, mixed: _Mixed) -> Finding:
-    message = Message(
-        "check.families",
-        '"{key}" {address} is {family}, and most of the table is {usual}',
-        key=key,
-        address=shown(mixed.text),
-        family=mixed.family,
-        usual=mixed.usual,
-    )
+def _mixed_families(message: Message, mixed: _Mixed) -> Finding:
     hint = Message("check.families.fix", "use one family on all servers")
     return Finding(message, hint, pointer=mixed.at, related=(Related(mixed.usual_at, mixed.usual),))
 
