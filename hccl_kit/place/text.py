@@ -22,6 +22,7 @@ _KINDS = {
     "tensor": Message("place.tensor", "tensor"),
     "expert": Message("place.expert-kind", "expert"),
     "data": Message("place.data", "data"),
+    "expert data": Message("place.expert-data", "expert data"),
     "pipeline": Message("place.pipeline", "pipeline"),
 }
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
