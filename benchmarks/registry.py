@@ -56,6 +56,7 @@ SEPARATE: Mapping[str, str] = {
     "selftest_hosts": "names of harmed servers by `hccl-kit selftest`, and false ones on healthy servers",
     "selftest_warm": "the same for runs that lose nobody, with ranks that are started once for many runs",
     "link_scale": "the starter of a job of 1,000 servers: time, memory, descriptors",
+    "card_pings": "preflight --cards of 64 servers with 8 cards: planted faults, rounds, time, load",
     "preflight_scale": "preflight of 1,000 servers: time, memory",
     "explain_lines": "lines of a corpus that `hccl-kit explain` knows; takes the corpus",
     "hccl_verdicts": "verdicts on tables against those of HCCL's parser; takes the tables",

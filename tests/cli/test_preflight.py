@@ -28,7 +28,7 @@ def clean_environ() -> dict[str, str]:
 
 
 def preflight(
-    *arguments: str, folder: Path, environ: Mapping[str, str] = NOTHING, stdin: str = ""
+    *arguments: str, folder: Path, environ: Mapping[str, str] = NOTHING, stdin: str = "", seconds: float = 300
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "hccl_kit.cli.kit", "preflight", *arguments],
@@ -38,7 +38,7 @@ def preflight(
         capture_output=True,
         text=True,
         check=False,
-        timeout=300,
+        timeout=seconds,
     )
 
 

@@ -1,8 +1,6 @@
 """hccl-kit preflight --cards: servers that a fake ssh plays, each with device files and tools of its own."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -10,73 +8,19 @@ from jsonschema import Draft202012Validator
 
 from hccl_kit.base.schemas import load
 from tests.cli.test_preflight import preflight
-from tests.cli.test_preflight_ssh import FAKE_SSH
 from tests.lab.hosts import needs_hosts
-from tests.places import FAKES
+from tests.preflight.card_cluster import CardCluster
 from tests.preflight.samples import sample
 from tests.tables import ranks_value, value
 
-ON_SERVER = """\
-# Sourced by the fake ssh: a /dev with the cards, in a mount namespace of its own, and the fake tools of this server.
-[ -n "$INSIDE" ] || INSIDE=1 exec unshare --mount bash "$0" "$@"
-mount -t tmpfs cards /dev
-mknod -m 666 /dev/null c 1 3
-mknod -m 666 /dev/urandom c 1 9
-ln -s /proc/self/fd /dev/fd
-touch /dev/davinci0 /dev/davinci1 /dev/davinci_manager /dev/devmm_svm /dev/hisi_hdc
-export PATH="{fakes}:$PATH" FAKE_HCCN="$SERVERS/{server}.hccn" FAKE_NPU_SMI="$SERVERS/{server}.smi"
-"""
-CARDS = ("--cards", "--python", sys.executable, "--select", "HK663,HK664,HK665,HK666,HK667,HK668,HK669,HK67")
-
-
-class Cluster:
-    """Three servers with two cards each, of which none is this machine."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.made = value(3, 2)
-        for number, server in enumerate(self.made["server_list"]):
-            server["server_id"] = f"198.51.100.{number + 1}"
-            for card, device in enumerate(server["device"]):
-                device["device_ip"] = f"192.0.{card + 2}.{number + 1}"
-        self.names = [server["server_id"] for server in self.made["server_list"]]
-        (folder / "t.json").write_text(json.dumps(self.made))
-        ssh = folder / "fake-ssh"
-        ssh.write_text(FAKE_SSH)
-        ssh.chmod(0o755)
-        self.variables = {"SERVERS": str(folder), "HCCL_KIT_SSH": str(ssh)}
-        for name in self.names:
-            (folder / f"{name}.env").write_text(ON_SERVER.format(fakes=FAKES, server=name))
-            (folder / f"{name}.hccn").mkdir()
-            (folder / f"{name}.smi").mkdir()
-            for word in ("ping", "link_stat", "optical", "lldp", "stat"):
-                self.say(name, f"{word}.all", sample(f"a2/hccn-{word}.txt"))
-            for card in (0, 1):
-                self.say(name, f"link.{card}", sample("a2/hccn-link.txt"))
-                self.say(name, f"ipv4.{card}", f"ipaddr:192.0.{card + 2}.9\nnetmask:255.255.255.0\n")
-            smi = {
-                "info": "npu-smi-info",
-                "map": "npu-smi-info-m",
-                "ecc.all": "npu-smi-ecc",
-                "common.all": "npu-smi-common",
-            }
-            for file, source in smi.items():
-                (folder / f"{name}.smi" / file).write_text(sample(f"a2/{source}.txt"))
-
-    def say(self, server: str, file: str, text: str) -> None:
-        (self.folder / f"{server}.hccn" / file).write_text(text)
-
-    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return preflight("t.json", *CARDS, *arguments, folder=self.folder, environ=self.variables)
-
 
 @pytest.fixture
-def cluster(tmp_path: Path) -> Cluster:
-    return Cluster(tmp_path)
+def cluster(tmp_path: Path) -> CardCluster:
+    return CardCluster(tmp_path)
 
 
 @needs_hosts
-def test_a_dead_card_and_a_weak_module_are_named_over_ssh(cluster: Cluster) -> None:
+def test_a_dead_card_and_a_weak_module_are_named_over_ssh(cluster: CardCluster) -> None:
     lost = sample("a2/hccn-ping-lost.txt")
     for name in cluster.names:
         cluster.say(name, "ping.to.192.0.3.2", lost)
@@ -101,7 +45,7 @@ def test_a_dead_card_and_a_weak_module_are_named_over_ssh(cluster: Cluster) -> N
 
 
 @needs_hosts
-def test_a_healthy_cluster_has_one_line_and_its_json_form_is_valid(cluster: Cluster) -> None:
+def test_a_healthy_cluster_has_one_line_and_its_json_form_is_valid(cluster: CardCluster) -> None:
     done = cluster.run("--all-pairs", "--format", "json")
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
     document = json.loads(done.stdout)
@@ -115,7 +59,7 @@ def test_a_healthy_cluster_has_one_line_and_its_json_form_is_valid(cluster: Clus
     assert not [*cluster.folder.glob("*.hccn/twice")]
 
 
-def test_servers_without_cards_are_exit_2(cluster: Cluster) -> None:
+def test_servers_without_cards_are_exit_2(cluster: CardCluster) -> None:
     for name in cluster.names:
         (cluster.folder / f"{name}.env").unlink()
     done = cluster.run()
