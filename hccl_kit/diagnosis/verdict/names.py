@@ -29,8 +29,8 @@ def _location(suspect: Suspect) -> str:
 def rank_names(suspects: Iterable[Suspect]) -> str:
     """`rank 4`, `ranks 1, 3, 5 and 2 more`; servers where ranks are not known."""
     suspects = list(suspects)
-    names = listed(rank_name(one) if one.rank is None else one.rank for one in suspects)
-    if all(one.rank is None for one in suspects):
+    names = listed(rank_name(suspect) if suspect.rank is None else suspect.rank for suspect in suspects)
+    if all(suspect.rank is None for suspect in suspects):
         return names
     return with_noun(names, is_one=len(suspects) == 1)
 

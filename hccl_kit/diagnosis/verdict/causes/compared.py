@@ -14,23 +14,23 @@ from hccl_kit.diagnosis.verdict.diagnosis import Suspect
 
 def arguments(case: Case) -> Cause | None:
     """Ranks that HCCL itself found to differ (EI0005)."""
-    found = [
+    differing = [
         (rank, event, event.fact)
         for rank in case.job.ranks
         for event in rank.events
         if isinstance(event.fact, ArgumentMismatch)
     ]
-    if not found:
+    if not differing:
         return None
     values: dict[str, set[Suspect]] = defaultdict(set)
-    for rank, _, fact in found:
+    for rank, _, fact in differing:
         values[fact.own].add(rank.suspect)
         if fact.peer_rank is not None and (peer := case.job.in_group(rank, fact.peer_rank, None, None)):
             values[fact.other].add(peer)
-    events = tuple(event for _, event, _ in found)
-    everyone = list(dict.fromkeys(one for members in values.values() for one in members))
+    events = tuple(event for _, event, _ in differing)
+    everyone = list(dict.fromkeys(suspect for members in values.values() for suspect in members))
     by_count = sorted(values.values(), key=len)
-    fact = found[0][2]
+    fact = differing[0][2]
     if len(by_count) == 2 and len(by_count[0]) == 1 and len(by_count[1]) > 1:
         suspects: tuple[Suspect, ...] = tuple(by_count[0])
     elif len(by_count) == 2 and len(everyone) == 2:  # of two that agree, the third that differs left no such line
@@ -61,22 +61,24 @@ def arguments(case: Case) -> Cause | None:
 
 def versions(case: Case) -> Cause | None:
     """Ranks with different releases of HCCL (EI0008)."""
-    found = [
+    differing = [
         (rank, event, event.fact)
         for rank in case.job.ranks
         for event in rank.events
         if isinstance(event.fact, VersionMismatch)
     ]
-    if not found:
+    if not differing:
         return None
     ranks: dict[str | None, set[Suspect]] = defaultdict(set)
-    for rank, _, fact in found:
+    for rank, _, fact in differing:
         ranks[fact.own].add(rank.suspect)
-    events = tuple(event for _, event, _ in found)
+    events = tuple(event for _, event, _ in differing)
     (odd, few), *rest = sorted(ranks.items(), key=lambda item: len(item[1]))
     if not rest or len(few) >= len(rest[-1][1]):
         kind = Message("diagnosis.releases", "run different releases of HCCL")
-        if releases := sorted({str(one) for _, _, fact in found for one in (fact.own, fact.other) if one}):
+        if releases := sorted(
+            {str(release) for _, _, fact in differing for release in (fact.own, fact.other) if release}
+        ):
             kind = Message("diagnosis.named-releases", "{kind}: {releases}", kind=kind, releases=joined(releases))
         few = set().union(*ranks.values())
     else:
