@@ -135,7 +135,7 @@ def test_the_batch_script_hands_the_job_to_the_kit(lab: Cluster, tmp_path: Path)
     assert job.run("--epochs", "3", environ={"PATH": lab.environ["PATH"]}) == 0, job.output
     assert "error: rank 3 on device 1 of n1 failed with exit code 7\n" in job.output
     assert [job.note(rank, restart=1)["argv"] for rank in range(4)] == [["--epochs", "3"]] * 4
-    assert lab.about(job.note(0)["environ"]["SLURM_JOB_ID"])["Restarts"] == "0"
+    assert lab.about(job.note(0, restart=1)["environ"]["SLURM_JOB_ID"])["Restarts"] == "0"
     assert job.nothing_left()
 
 

@@ -184,6 +184,20 @@ def test_a_known_error_of_every_rank_has_its_fix(tmp_path: Path) -> None:
     assert found.fix.endswith("; every rank has this error")
 
 
+@pytest.mark.parametrize(("server", "is_answer"), [("n1", True), ("n2", False)])
+def test_a_rank_that_was_ended_before_it_came_to_the_error_of_all_others_does_not_matter(
+    tmp_path: Path, server: str, is_answer: bool
+) -> None:
+    """On a server where nobody has the error, the program may be well."""
+    ends = "100 exited 0 1 0 n1\n100 ending rank 0 1\n100 exited 1 1 1 n1\n"
+    (tmp_path / "launcher_0").write_text(f"{ends}100 exited 2 143 2 {server}\n")
+    found = diagnosed(tmp_path, NO_HCCL, NO_HCCL, "")
+    assert (found.first_fault is not None) == is_answer
+    if found.first_fault:
+        assert "so the program is the cause" in found.first_fault.kind
+        assert found.fix.endswith("; the other ranks were ended before they came to it")
+
+
 UNKNOWN = "[ERROR] GE(500,python):2026-03-02-10:00:01.000.000 [a.cc:1]500 Do:[X]something nobody knows\n"
 
 

@@ -51,11 +51,14 @@ def ended_early(case: Case) -> Cause | None:
     """The rank that a launcher saw end first, or that ended with an error that no row knows."""
     unknown = {fault.suspect: fault for rank in case.job.ranks if (fault := fault_of(rank)) and has_no_row(fault.event)}
     seen = [unknown.get(fault.suspect, fault) for fault in exits(case)]
-    ended = {
-        event.fact.rank for event in case.job.launcher if isinstance(event.fact, Exited) and event.fact.by_launcher
-    }
+    ended = _ended_by_launcher(case)
     faults = seen or [fault for fault in unknown.values() if fault.suspect.rank not in ended]
     return _decided(case, faults) if faults else None
+
+
+def _ended_by_launcher(case: Case) -> set[int]:
+    notes = [event.fact for event in case.job.launcher if isinstance(event.fact, Exited)]
+    return {exited.rank for exited in notes if exited.by_launcher}
 
 
 def _decided(case: Case, faults: list[RankFault]) -> Cause:
@@ -141,8 +144,8 @@ def _disordered(faults: list[RankFault], first: RankFault | None = None) -> Caus
 def _undecided(case: Case, faults: list[RankFault]) -> Cause:
     """Several ranks have faults of their own, and none is known to be the first."""
     is_of_program = _is_of_program(faults)
-    if len(faults) == len(case.job.ranks) and is_of_program:
-        return _program(faults)
+    if is_of_program and _others_were_ended(case, faults):
+        return _program(faults, is_on_all=len(faults) == len(case.job.ranks))
     suspects = [fault.suspect for fault in faults]
     failures = Message("diagnosis.failed-alone", "{ranks} failed by themselves", ranks=rank_names(suspects))
     if is_of_program:
@@ -167,7 +170,15 @@ def _is_of_program(faults: list[RankFault]) -> bool:
     return len(faults) > 1 and len(texts) == 1 and None not in texts
 
 
-def _program(faults: list[RankFault]) -> Cause:
+def _others_were_ended(case: Case, faults: list[RankFault]) -> bool:
+    """Whether ranks without the error, if any, have no other one: the launcher ended them beside ranks that have it."""
+    failed, ended = {fault.suspect for fault in faults}, _ended_by_launcher(case)
+    servers = {suspect.server for suspect in failed}
+    others = (rank for rank in case.job.ranks if rank.suspect not in failed)
+    return all(rank.number in ended and rank.suspect.server in servers and not rank.errors for rank in others)
+
+
+def _program(faults: list[RankFault], *, is_on_all: bool) -> Cause:
     fact = faults[0].event.fact
     assert isinstance(fact, Fault)
     known = known_fix(faults[0].event) or Message(
@@ -176,13 +187,14 @@ def _program(faults: list[RankFault]) -> Cause:
     of_table, error = fact.code in _OF_TABLE, fact.text[:MAX_TEXT]
     check = Message("diagnosis.check-table", "check the table: hccl-check TABLE")
     everywhere = Message("diagnosis.on-every-rank", "every rank has this error")
+    before = Message("diagnosis.ended-before", "the other ranks were ended before they came to it")
     cause = verdict(
         "diagnosis.all-failed",
         "failed with the same error, so {culprit} is the cause: {error}",
         [fault.suspect for fault in faults],
         [fault.event for fault in faults],
         code=fact.code,
-        hint=sentences([check if of_table else "", known, everywhere]),
+        hint=sentences([check if of_table else "", known, everywhere if is_on_all else before]),
         culprit=Message("diagnosis.the-table", "the rank table")
         if of_table
         else Message("diagnosis.the-program", "the program"),
