@@ -68,7 +68,7 @@ def test_people_read_chinese(tmp_path: Path) -> None:
     finally:
         speak("en")
     assert lines[0].endswith("：运行中，3 个 rank，step 40，4.55 step/s，loss 1.5")
-    assert lines[1].startswith("问题：rank 1（n0，1 号卡） 拖慢了其他 rank（自 step 1 起），慢在计算：")
+    assert lines[1].startswith("问题：rank 1（n0，1 号卡）拖慢了其他 rank（自 step 1 起），慢在计算：")
     table = lines[lines.index("") + 1 :][:4]
     assert table[0].split()[:4] == ["rank", "主机", "卡", "状态"]
     assert len({text_width(line) for line in table}) == 1
