@@ -80,6 +80,7 @@ ANSWERS = {
     ("explain", "ValueError: bad shape\nTopoDetect ERROR occur"): "第 1 行有程序自身的更早错误",
     ("explain", "empty.json", "EI0019"): "empty.json：未检查，没有针对 rank table 的规则会报告该问题",
     ("explain", "HCCL_EXEC_TIMEOUT=-1"): "CANN 8.0 到 9.1 不支持 '-1'",
+    ("diagnose", "plain"): "首错：        无法判断：这些日志中没有 HCCL 或 rank 的行",
     ("explain", "/"): "解决方法：hccl-kit diagnose /",
 }
 
@@ -113,9 +114,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     (tmp_path / "status.json").write_text(text().replace("completed", "done"))
     (tmp_path / "empty.json").write_text("")
     (tmp_path / "hccl_test.log").write_text("67108864 | 2691.00 | 24.94 | failed\n")
-    for name, error in (("logs", "no error"), ("job", TRACEBACK)):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "rank_1.log").write_text(error)
+    for name, error in (("logs/rank_1", "no error"), ("job/rank_1", TRACEBACK), ("plain/out", "error code EI0006")):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / f"{name}.log").write_text(error)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HCCL_INTRA_PCIE_ENABLE", "1")
     monkeypatch.setenv("HCCL_INTRA_ROCE_ENABLE", "1")
