@@ -62,6 +62,9 @@ SITUATIONS = {
     ("selftest", "good.json", "--slow", "2"): "--slow 应在 0 到 1 之间，实际为 2",
     ("selftest", "good.json", "--hccl-test", "all_reduce=empty.json"): "empty.json 中没有 hccl_test 的数据行",
     ("selftest", "good.json", "--hccl-test", "all_reduce=hccl_test.log"): "  解决方法：各 rank 对没有该问题",
+    ("diff", "good.json", "status.json"): 'status："completed" -> "done"',
+    ("diff", "good.json", "good.json"): "内容相同",
+    ("diff", "good.json", "two.json"): "服务器：无 -> 4 张卡",
     ("watch",): "这里没有 hccl_logs/latest",
     ("watch", "job", "--once"): "job：无 step，2 个 rank",
     ("watch", "empty.json"): "需要与 --ssh 一起使用",
@@ -208,6 +211,7 @@ def test_programs_read_english(capsys: pytest.CaptureFixture[str], monkeypatch: 
         words = ("check", "bad.json", "good.json", "--format", form)
         assert_equal(words, capsys, monkeypatch)
     assert_equal(("diagnose", "job", "--format", "json"), capsys, monkeypatch)
+    assert_equal(("diff", "good.json", "two.json", "--format", "json"), capsys, monkeypatch)
     selftest = ("selftest", "good.json", "--hccl-test", "all_reduce=hccl_test.log", "--format", "json")
     assert_equal(selftest, capsys, monkeypatch)
 
