@@ -1,5 +1,6 @@
 """Programs in Chinese: every line that a person reads, the same exit codes, and nothing for programs."""
 
+import json
 import os
 import re
 import subprocess
@@ -13,7 +14,9 @@ from hccl_kit.base.help_format import help_texts
 from hccl_kit.base.translation import speak
 from hccl_kit.cli.kit import VERBS, main
 from hccl_kit.cli.parsers import parser_of
+from hccl_kit.snapshot.document import THIS, Snapshot, to_value
 from tests.places import ROOT
+from tests.snapshot.machines import machine
 from tests.tables import text
 
 CHINESE = "zh_CN.UTF-8"
@@ -65,6 +68,8 @@ SITUATIONS = {
     ("diff", "good.json", "status.json"): 'status："completed" -> "done"',
     ("diff", "good.json", "good.json"): "内容相同",
     ("diff", "good.json", "two.json"): "服务器：无 -> 4 张卡",
+    ("compare", "before.json", "after.json"): "driver 版本：25.2.0（before.json）；25.0.0（after.json）",
+    ("compare", "before.json", "before.json"): "没有不一致",
     ("watch",): "这里没有 hccl_logs/latest",
     ("watch", "job", "--once"): "job：无 step，2 个 rank",
     ("watch", "empty.json"): "需要与 --ssh 一起使用",
@@ -116,6 +121,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     (tmp_path / "cut.json").write_text(BAD[:-20])
     (tmp_path / "status.json").write_text(text().replace("completed", "done"))
     (tmp_path / "empty.json").write_text("")
+    for name, driver in (("before", "25.2.0"), ("after", "25.0.0")):
+        snapshot = Snapshot({THIS: machine(versions={"driver": driver})})
+        (tmp_path / f"{name}.json").write_text(json.dumps(to_value(snapshot)))
     (tmp_path / "hccl_test.log").write_text("67108864 | 2691.00 | 24.94 | failed\n")
     for name, error in (("logs/rank_1", "no error"), ("job/rank_1", TRACEBACK), ("plain/out", "error code EI0006")):
         (tmp_path / name).parent.mkdir()
@@ -211,7 +219,8 @@ def test_programs_read_english(capsys: pytest.CaptureFixture[str], monkeypatch: 
         words = ("check", "bad.json", "good.json", "--format", form)
         assert_equal(words, capsys, monkeypatch)
     assert_equal(("diagnose", "job", "--format", "json"), capsys, monkeypatch)
-    assert_equal(("diff", "good.json", "two.json", "--format", "json"), capsys, monkeypatch)
+    for pair in (("diff", "good.json", "two.json"), ("compare", "before.json", "after.json")):
+        assert_equal((*pair, "--format", "json"), capsys, monkeypatch)
     selftest = ("selftest", "good.json", "--hccl-test", "all_reduce=hccl_test.log", "--format", "json")
     assert_equal(selftest, capsys, monkeypatch)
 
