@@ -70,6 +70,7 @@ SITUATIONS = {
     ("diff", "good.json", "two.json"): "服务器：无 -> 4 张卡",
     ("compare", "before.json", "after.json"): "driver 版本：25.2.0（before.json）；25.0.0（after.json）",
     ("compare", "before.json", "before.json"): "没有不一致",
+    ("report", "run"): "训练\n  steps         9\n",
     ("watch",): "这里没有 hccl_logs/latest",
     ("watch", "job", "--once"): "job：无 step，2 个 rank",
     ("watch", "empty.json"): "需要与 --ssh 一起使用",
@@ -128,6 +129,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     for name, error in (("logs/rank_1", "no error"), ("job/rank_1", TRACEBACK), ("plain/out", "error code EI0006")):
         (tmp_path / name).parent.mkdir()
         (tmp_path / f"{name}.log").write_text(error)
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run/summary.json").write_text('{"steps": 9}')
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HCCL_INTRA_PCIE_ENABLE", "1")
     monkeypatch.setenv("HCCL_INTRA_ROCE_ENABLE", "1")
