@@ -71,6 +71,8 @@ SITUATIONS = {
     ("compare", "before.json", "after.json"): "driver 版本：25.2.0（before.json）；25.0.0（after.json）",
     ("compare", "before.json", "before.json"): "没有不一致",
     ("report", "run"): "训练\n  steps         9\n",
+    ("show", "good.json", "--width", "80"): "1.0 版本，1 台服务器，8 张卡，产品 auto\n  10.0.0.1\n    卡   0 1",
+    ("show", "bad.json", "--width", "200"): "HK201 错误：rank 0 已分配给服务器",
     ("watch",): "这里没有 hccl_logs/latest",
     ("watch", "job", "--once"): "job：无 step，2 个 rank",
     ("watch", "empty.json"): "需要与 --ssh 一起使用",
