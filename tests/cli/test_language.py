@@ -73,6 +73,8 @@ SITUATIONS = {
     ("report", "run"): "训练\n  steps         9\n",
     ("show", "good.json", "--width", "80"): "1.0 版本，1 台服务器，8 张卡，产品 auto\n  10.0.0.1\n    卡   0 1",
     ("show", "bad.json", "--width", "200"): "HK201 错误：rank 0 已分配给服务器",
+    ("env", "good.json", "--check", "variables.env"): "variables.env：HCCL_CONNECT_TIMEOUT=",
+    ("env", "good.json", "--check", "ports.env"): "；规划值：65408；所有没有规划的任务都监听该处",
     ("watch",): "这里没有 hccl_logs/latest",
     ("watch", "job", "--once"): "job：无 step，2 个 rank",
     ("watch", "empty.json"): "需要与 --ssh 一起使用",
@@ -80,6 +82,7 @@ SITUATIONS = {
 
 ANSWERS = {
     # paragraphs, which take other lines in Chinese
+    ("env", "good.json"): "任务 0（每台主机最多 8 个任务）：端口 65408 到 65535",
     ("explain", "HK203"): "现象：     同一台服务器的两张卡 `device_id` 相同",
     ("explain", "EI0006"): "EI0006: 某个 rank 等待与另一个 rank 建链超时",
     ("explain", "EI0019"): "解决方法：   结束占用端口的进程",
@@ -124,6 +127,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     (tmp_path / "cut.json").write_text(BAD[:-20])
     (tmp_path / "status.json").write_text(text().replace("completed", "done"))
     (tmp_path / "empty.json").write_text("")
+    (tmp_path / "variables.env").write_text("export HCCL_CONNECT_TIMEOUT=5\n")
+    (tmp_path / "ports.env").write_text("export HCCL_IF_BASE_PORT=60000\n")
     for name, driver in (("before", "25.2.0"), ("after", "25.0.0")):
         snapshot = Snapshot({THIS: machine(versions={"driver": driver})})
         (tmp_path / f"{name}.json").write_text(json.dumps(to_value(snapshot)))
@@ -226,6 +231,8 @@ def test_programs_read_english(capsys: pytest.CaptureFixture[str], monkeypatch: 
     assert_equal(("diagnose", "job", "--format", "json"), capsys, monkeypatch)
     for pair in (("diff", "good.json", "two.json"), ("compare", "before.json", "after.json")):
         assert_equal((*pair, "--format", "json"), capsys, monkeypatch)
+    for form in ("sh", "json"):
+        assert_equal(("env", "good.json", "--format", form, "--server", "10.0.0.1"), capsys, monkeypatch)
     selftest = ("selftest", "good.json", "--hccl-test", "all_reduce=hccl_test.log", "--format", "json")
     assert_equal(selftest, capsys, monkeypatch)
 
