@@ -47,7 +47,7 @@ def _heading(section: str, name: str) -> str:
     if section == "versions":
         return Message("snapshot.version", "version of {name}", name=name)
     if section == "weights":
-        return Message("snapshot.weights", "weights {name}", name=name)
+        return Message("snapshot.weights-name", "weights {name}", name=name)
     return Message("snapshot.package", "package {name}", name=name) if section == "packages" else name
 
 
