@@ -197,6 +197,8 @@ def _device_changes(moved: Device, after: Device, rank: int) -> Iterator[Change]
 
 
 def _level_changes(before: Level, after: Level) -> Iterator[Change]:
+    if before == after and not (before.extra or any(address.extra for address in before.addresses)):
+        return
     what = Message("table.diff.layer", "layer {number}", number=max(before.layer, after.layer))
     yield from _unequal(what, _network(before), _network(after))
     yield from _key_changes(before.extra, after.extra, what)
