@@ -35,6 +35,7 @@ from hccl_kit.diagnosis.logs.faults import CONSEQUENCES
 from hccl_kit.diagnosis.variable_pages import PAGES
 from hccl_kit.diagnosis.verdict.phrases import OTHER, PHRASES
 from hccl_kit.launch.emitters import PLACES
+from hccl_kit.launch.recorders import RECORDERS
 from hccl_kit.preflight.rules.variable_values import BY_PRODUCT, VALUES, WORDS
 
 SYSTEM_ERRORS = (
@@ -78,6 +79,7 @@ def _texts() -> Iterator[str]:
         yield from (row.what, *row.says, *row.causes, row.tells_apart, row.fix, row.stage)
     for page in PAGES.values():
         yield from page
+    yield from (recorder.reason for recorder in RECORDERS)
     yield from (*PHRASES.values(), OTHER, *(consequence.kind for consequence in CONSEQUENCES))
 
 

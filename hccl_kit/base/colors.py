@@ -38,9 +38,9 @@ def with_changes(diff: str) -> str:
     return "\n".join(f"{color}{line}{_PLAIN}" if color else line for color, line in lines)
 
 
-def with_state(state: str) -> str:
-    """The word for the state of a check."""
-    return f"{_STATES[state]}{state}{_PLAIN}"
+def with_state(state: str, word: str) -> str:
+    """The word for the state of a check, in the language of the reader."""
+    return f"{_STATES[state]}{word}{_PLAIN}"
 
 
 def removed(text: str) -> str:

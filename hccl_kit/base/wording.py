@@ -76,7 +76,8 @@ def _chained(texts: Iterable[str], join: Callable[[str, str], str]) -> str:
 
 def shortened(lines: Sequence[str], limit: int) -> list[str]:
     """The first `limit` lines, then "and N more" for the others."""
-    return [*lines[:limit], *([f"and {len(lines) - limit} more"] if len(lines) > limit else [])]
+    more = len(lines) - limit
+    return [*lines[:limit], *([Message("base.more", "and {number} more", number=more)] if more > 0 else [])]
 
 
 def indented(lines: Iterable[str]) -> str:

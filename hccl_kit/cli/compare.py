@@ -22,7 +22,6 @@ from hccl_kit.base.arguments import Parser
 from hccl_kit.base.errors import EXIT_CANNOT_RUN, EXIT_FINDINGS, EXIT_OK, KitError
 from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import printable
-from hccl_kit.base.translation import translated
 from hccl_kit.base.wording import counted, listed
 from hccl_kit.cli import complain, exit_code_of
 from hccl_kit.cli.options import add_format
@@ -99,6 +98,14 @@ def _warn(snapshots: dict[str, Snapshot]) -> None:
         places: dict[str, list[str]] = {}
         for name, machine in snapshot.servers.items():
             for doubt in doubts(machine):
-                places.setdefault(printable(translated(doubt)), []).append(printable(name))
+                places.setdefault(printable(doubt), []).append(printable(name))
         for text, names in places.items():
-            complain(f"warning: {printable(file)}, {listed(names)}: {text}")
+            complain(
+                Message(
+                    "cli.compare.doubt",
+                    "warning: {file}, {servers}: {doubt}",
+                    file=printable(file),
+                    servers=listed(names),
+                    doubt=text,
+                )
+            )

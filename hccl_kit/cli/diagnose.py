@@ -33,9 +33,11 @@ from hccl_kit.base.arguments import Parser
 from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.colors import with_headings, with_labels
 from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK, KitError
+from hccl_kit.base.message import Message
 from hccl_kit.base.paragraph import paragraph_width
 from hccl_kit.base.progress import show_progress
 from hccl_kit.base.terminal import clean, printable, wants_color
+from hccl_kit.base.translation import translated
 from hccl_kit.check.engine import check_text
 from hccl_kit.cli import complain, exit_code_of
 from hccl_kit.cli.options import add_force, add_format, add_ssh_option, add_timeout, path_with
@@ -137,7 +139,11 @@ def _diagnose(request: DiagnoseRequest) -> int:
         known = _most_telling(request, logs)
         if known is None:
             raise
-        print(f"first fault:  cannot tell, because no line of these logs is one of HCCL or of a rank\n\n{known}")
+        verdict = Message(
+            "cli.diagnose.unknown",
+            "first fault:  cannot tell, because no line of these logs is one of HCCL or of a rank",
+        )
+        print(f"{translated(verdict)}\n\n{known}")
         return EXIT_FINDINGS
     if request.mask:
         diagnosis = masked(diagnosis, [socket.gethostname()], _users_here())
@@ -173,7 +179,8 @@ def _most_telling(request: DiagnoseRequest, logs: Sequence[Path]) -> str | None:
     if line is None:
         return None
     page = clean(as_page(line.explanation, paragraph_width()))
-    text = f"the most telling line is in {printable(str(line.file))}:\n{page}"
+    place = Message("cli.diagnose.place", "the most telling line is in {file}:", file=printable(str(line.file)))
+    text = f"{translated(place)}\n{page}"
     return with_labels(text) if wants_color(sys.stdout) else text
 
 

@@ -23,7 +23,9 @@ from typing import NamedTuple
 from hccl_kit.base.arguments import Parser
 from hccl_kit.base.colors import added, removed
 from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK
+from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import printable, wants_color
+from hccl_kit.base.translation import translated
 from hccl_kit.cli import exit_code_of
 from hccl_kit.cli.options import add_format
 from hccl_kit.cli.tables import read_any_table
@@ -71,25 +73,35 @@ def _diff(request: DiffRequest) -> int:
 def as_text(changes: Sequence[Change], *, color: bool = False) -> str:
     """A line for each change, grouped by server; a change that many have in common is one line."""
     if not changes:
-        return "the same"
+        return translated(Message("cli.diff.same", "the same"))
     times = Counter(map(_outcome, changes))
     common = {_outcome(change): change for change in changes if times[_outcome(change)] >= MANY}
-    lines = [
-        f"{times[outcome]} {'servers' if change.device is None else 'devices'}: {_line(change, color)}"
-        for outcome, change in common.items()
-    ]
+    lines: list[str] = [_common(times[outcome], change, color) for outcome, change in common.items()]
     rest = [change for change in changes if _outcome(change) not in common]
     for server, group in groupby(rest[:MAX_CHANGES], key=lambda change: change.server):
         if server is None:
             lines += [_line(change, color) for change in group]
             continue
-        lines.append(f"server {_shown(server)}")
-        for change in group:
-            device = "" if change.device is None else f"device {change.device}: "
-            lines.append(f"  {device}{_line(change, color)}")
+        lines.append(Message("cli.diff.server", "server {server}", server=_shown(server)))
+        lines += [_in_server(change, color) for change in group]
     if len(rest) > MAX_CHANGES:
-        lines.append(f"and {len(rest) - MAX_CHANGES} more; --format json lists all")
-    return "\n".join(lines)
+        more = len(rest) - MAX_CHANGES
+        lines.append(Message("cli.diff.more", "and {number} more; --format json lists all", number=more))
+    return "\n".join(map(translated, lines))
+
+
+def _common(number: int, change: Change, color: bool) -> Message:
+    line = _line(change, color)
+    if change.device is None:
+        return Message("cli.diff.servers", "{number} servers: {change}", number=number, change=line)
+    return Message("cli.diff.devices", "{number} devices: {change}", number=number, change=line)
+
+
+def _in_server(change: Change, color: bool) -> str:
+    line = _line(change, color)
+    if change.device is None:
+        return f"  {line}"
+    return Message("cli.diff.of-device", "  device {device}: {change}", device=change.device, change=line)
 
 
 def _outcome(change: Change) -> tuple[object, ...]:
@@ -98,10 +110,12 @@ def _outcome(change: Change) -> tuple[object, ...]:
 
 def _line(change: Change, color: bool) -> str:
     what, before, after = map(_shown, (change.what, change.before, change.after))
-    return f"{what}: {removed(before)} -> {added(after)}" if color else f"{what}: {before} -> {after}"
+    if color:
+        before, after = removed(before), added(after)
+    line = Message("cli.diff.change", "{what}: {before} -> {after}", what=what, before=before, after=after)
+    return translated(line)
 
 
 def _shown(text: str | None) -> str:
-    if text is None:
-        return "absent"
+    text = translated(Message("cli.diff.absent", "absent") if text is None else text)
     return printable(text if len(text) <= MAX_VALUE else text[: MAX_VALUE - 3] + "...")

@@ -21,16 +21,19 @@ import json
 import os
 import shlex
 from collections.abc import Sequence
-from textwrap import wrap
 from typing import Any, NamedTuple
 
 from hccl_kit.base.arguments import Parser
 from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK, KitError
+from hccl_kit.base.message import Message
+from hccl_kit.base.paragraph import filled
 from hccl_kit.base.terminal import printable
+from hccl_kit.base.translation import translated
 from hccl_kit.base.wording import counted, listed
 from hccl_kit.cli import complain, exit_code_of
 from hccl_kit.cli.options import add_job, add_ssh_option, add_timeout, whole
 from hccl_kit.cli.tables import read_table
+from hccl_kit.diagnosis.errors.row import TEXTS
 from hccl_kit.diagnosis.rank_settings import read_settings
 from hccl_kit.diagnosis.variable_check import Difference, check, identity
 from hccl_kit.launch.hccl_variables import Host, ServerVariables, Variable, VariablePlan, Wanted, plan_variables
@@ -42,8 +45,9 @@ from hccl_kit.table.model import RankTable, Server
 from hccl_kit.table.products import PRODUCTS
 
 _SOURCES = 2
-_WIDTH = 94
-"""Characters of a line of a reason."""
+_WIDTH = 100
+"""Cells of a line of a reason, which begins with `_INDENT`."""
+_INDENT = " " * 6
 VERSION = 1
 """Version of the JSON form."""
 
@@ -124,12 +128,14 @@ def print_plan(request: EnvRequest) -> int:
     if request.format == "json":
         print(json.dumps(as_json(request.table, shown, differences), indent=4))
     elif differences is not None:
-        as_planned = [] if _has_error(differences) else [f"{counted(len(settings), 'environment')}: as planned"]
-        print(*_difference_lines(differences), *as_planned, sep="\n")
+        environments = counted(len(settings), "environment")
+        planned = Message("cli.env.as-planned", "{environments}: as planned", environments=environments)
+        lines = [*_difference_lines(differences), *([] if _has_error(differences) else [planned])]
+        print(*map(translated, lines), sep="\n")
     elif request.format == "sh":
         print(*as_sh(shown.of(shown.servers[0])), sep="\n")
     else:
-        print(*as_text(shown), sep="\n")
+        print(*map(translated, as_text(shown)), sep="\n")
     return EXIT_FINDINGS if _has_error(differences or ()) else EXIT_OK
 
 
@@ -154,7 +160,12 @@ def _hosts(table: RankTable, request: EnvRequest) -> dict[str, Host]:
         hosts |= answered
         for name, why in failed.items():
             complain(
-                printable(f"warning: server {name} was not queried: {why}; the defaults of Linux are assumed for it")
+                Message(
+                    "cli.env.not-queried",
+                    "warning: server {server} was not queried: {reason}; the defaults of Linux are assumed for it",
+                    server=printable(name),
+                    reason=printable(why),
+                )
             )
     return hosts
 
@@ -167,10 +178,10 @@ def _only(table: RankTable, request: EnvRequest) -> str | None:
         return None
     server: Server | None = find_server(table, os.environ.get(SERVER))
     if server is None:
-        problem = "matches several servers of the table" if servers_here(table) else "is not in the table"
-        raise KitError(
-            "cli.env.machine", "this machine {problem}", fix="--server ID, as it is in the table", problem=problem
-        )
+        problem = Message("cli.env.absent", "this machine is not in the table")
+        if servers_here(table):
+            problem = Message("cli.env.several", "this machine matches several servers of the table")
+        raise KitError(problem, hint=Message("cli.env.machine.fix", "--server ID, as it is in the table"))
     return server.id
 
 
@@ -182,32 +193,45 @@ def as_sh(variables: Sequence[Variable]) -> list[str]:
 def as_text(plan: VariablePlan) -> list[str]:
     """The variables with their reasons, those of all ranks first."""
     wanted, ports = plan.wanted, plan.ports.block
-    first = f"job {wanted.job} of at most {wanted.jobs} on a host: ports {ports.first} to {ports.last}"
+    first = Message(
+        "cli.env.job",
+        "job {job} of at most {jobs} on a host: ports {first} to {last}",
+        job=wanted.job,
+        jobs=wanted.jobs,
+        first=ports.first,
+        last=ports.last,
+    )
     return [
         first,
         *([_assumption()] if plan.assumes_linux else []),
         "",
-        "all ranks",
+        Message("cli.env.all-ranks", "all ranks"),
         *_variable_lines(plan.variables),
         *(line for server in plan.servers for line in ("", *_server(server))),
     ]
 
 
-def _assumption() -> str:
+def _assumption() -> Message:
     low, high = EPHEMERAL
-    return f"assumed for servers that were not asked: outgoing connections use ports {low} to {high}, Linux's default"
+    return Message(
+        "cli.env.assumed",
+        "assumed for servers that were not asked: outgoing connections use ports {low} to {high}, Linux's default",
+        low=low,
+        high=high,
+    )
 
 
 def _server(server: ServerVariables) -> list[str]:
-    note = [printable(f"  {server.note}")] if server.note else []
-    return [printable(f"server {server.server}"), *_variable_lines(server.variables), *note]
+    heading = Message("cli.env.server", "server {server}", server=printable(server.server))
+    note = [f"  {printable(translated(server.note))}"] if server.note else []
+    return [heading, *_variable_lines(server.variables), *note]
 
 
 def _variable_lines(variables: Sequence[Variable]) -> list[str]:
     lines = []
     for variable in variables:
         lines.append(printable(f"  {variable.name}={variable.value}"))
-        lines += [f"      {line}" for line in wrap(variable.reason, _WIDTH)]
+        lines.append(filled(translated(variable.reason, TEXTS), _WIDTH, _INDENT, _INDENT))
     return lines
 
 
@@ -215,9 +239,15 @@ def _difference_lines(differences: Sequence[Difference]) -> list[str]:
     """A line for each difference, with the sources that have it; the warnings follow."""
     sources: dict[tuple[str, str], list[str]] = {}
     for difference in sorted(differences, key=lambda difference: difference.severity):
-        prefix = "warning: " if difference.severity == "warning" else ""
-        sources.setdefault((prefix, difference.text), []).append(difference.source or "all ranks")
-    return [printable(f"{prefix}{listed(names, _SOURCES)}: {text}") for (prefix, text), names in sources.items()]
+        source = difference.source or Message("cli.env.all-ranks", "all ranks")
+        sources.setdefault((difference.severity, difference.text), []).append(source)
+    return [printable(translated(_difference(*key, listed(names, _SOURCES)))) for key, names in sources.items()]
+
+
+def _difference(severity: str, text: str, sources: str) -> Message:
+    if severity == "warning":
+        return Message("cli.env.warning", "warning: {sources}: {text}", sources=sources, text=text)
+    return Message("cli.env.difference", "{sources}: {text}", sources=sources, text=text)
 
 
 def as_json(table: str, plan: VariablePlan, differences: Sequence[Difference] | None) -> dict[str, Any]:

@@ -24,8 +24,10 @@ from typing import Any
 from hccl_kit.base.arguments import Parser
 from hccl_kit.base.colors import with_state
 from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK
-from hccl_kit.base.terminal import printable, wants_color
+from hccl_kit.base.message import Message
+from hccl_kit.base.terminal import printable, text_width, wants_color
 from hccl_kit.base.translation import translated
+from hccl_kit.base.wording import row
 from hccl_kit.cli import exit_code_of
 from hccl_kit.cli.options import add_format
 from hccl_kit.diagnosis import training_run
@@ -34,6 +36,12 @@ from hccl_kit.diagnosis.masking import Masker
 from hccl_kit.snapshot.compatibility import doubts
 from hccl_kit.snapshot.document import THIS, to_value
 from hccl_kit.snapshot.taking import mask_here, snapshot_of, this_node
+
+_STATES = {
+    "works": Message("cli.report.state-works", "works"),
+    "absent": Message("cli.report.state-absent", "absent"),
+    "broken": Message("cli.report.state-broken", "broken"),
+}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -71,46 +79,63 @@ def parts_of(table: str | None) -> tuple[dict[str, Any], list[Check]]:
     node, mask = this_node(), mask_here()
     snapshot = snapshot_of(node, None if is_run else table)
     examined = () if is_run else examine(node.root, node.environ)
-    checks = [check._replace(detail=mask.text(check.detail)) for check in examined]
+    checks = [check._replace(detail=_masked(check.detail, mask)) for check in examined]
     parts = {
         **to_value(snapshot),
         "run": _masked(run_of, mask),
         "checks": [check._asdict() for check in checks],
-        "warnings": [*map(translated, doubts(snapshot.servers[THIS]))],
+        "warnings": [*doubts(snapshot.servers[THIS])],
     }
     return parts, checks
 
 
 def _masked(value: Any, mask: Masker) -> Any:
-    """The facts of a run with each text masked."""
+    """A text, or each text of the facts of a run, masked; a message without private words stays one."""
     if isinstance(value, dict):
         return {name: _masked(fact, mask) for name, fact in value.items()}
-    return mask.text(value) if isinstance(value, str) else value
+    return value if not isinstance(value, str) or mask.text(value) == value else mask.text(value)
 
 
 def _as_text(parts: Mapping[str, Any], checks: Sequence[Check], *, color: bool) -> str:
     machine = parts["servers"][THIS]
-    lines = ["versions", *_rows(machine["versions"])]
-    lines += [f"  warning: {printable(warning)}" for warning in parts["warnings"]]
-    lines += ["", "environment"]
-    lines += _rows(machine["variables"]) or ["  none of the variables of launchers, HCCL and CANN is set"]
-    for heading, rows in (("cards", machine["cards"]), ("table", parts["table"]), ("run", parts["run"])):
+    lines = [Message("cli.report.versions", "versions"), *_rows(machine["versions"])]
+    for warning in map(printable, parts["warnings"]):
+        lines.append(Message("cli.report.warning", "  warning: {text}", text=warning))
+    lines += ["", Message("cli.report.environment", "environment")]
+    unset = Message("cli.report.unset", "  none of the variables of launchers, HCCL and CANN is set")
+    lines += _rows(machine["variables"]) or [unset]
+    for heading, rows in (
+        (Message("cli.report.cards", "cards"), machine["cards"]),
+        (Message("cli.report.table", "table"), parts["table"]),
+        (Message("cli.report.run", "run"), parts["run"]),
+    ):
         lines += ["", heading, *_rows(rows)] if rows else []
-    lines += ["", "what works"] if checks else []
-    for check in checks:
-        state = with_state(check.state) if color else check.state
-        lines.append(f"  {check.name.ljust(16)}{state}{' ' * (8 - len(check.state))}{printable(check.detail)}")
-        if check.fix:
-            lines.append(f"{' ' * 26}{'next' if check.state == 'works' else 'fix'}: {check.fix}")
-    return "\n".join(lines)
+    lines += ["", Message("cli.report.works", "what works")] if checks else []
+    lines += [line for check in checks for line in _check_lines(check, color)]
+    return "\n".join(map(translated, lines))
+
+
+def _check_lines(check: Check, color: bool) -> list[str]:
+    word = translated(_STATES[check.state])
+    state = (with_state(check.state, word) if color else word) + " " * (8 - text_width(word))
+    lines = [f"  {check.name.ljust(16)}{state}{printable(translated(check.detail))}"]
+    if check.fix:
+        label = Message("cli.report.fix", "fix: {what}", what=check.fix)
+        if check.state == "works":
+            label = Message("cli.report.next", "next: {what}", what=check.fix)
+        lines.append(" " * 26 + translated(label))
+    return lines
 
 
 def _rows(values: Mapping[str, Any]) -> list[str]:
     width = max(map(len, values), default=0) + 2
-    return [f"  {name.ljust(width)}{printable(_value(value))}" for name, value in values.items()]
+    return [f"  {name.ljust(width)}{printable(translated(_value(value)))}" for name, value in values.items()]
 
 
 def _value(value: Any) -> str:
     if isinstance(value, Mapping):
-        return ", ".join(f"{name}: {count}" for name, count in value.items()) or "none"
-    return "unknown" if value is None else str(value)
+        pairs = row(f"{name}: {count}" for name, count in value.items())
+        return pairs or Message("cli.report.none", "none")
+    if value is None:
+        return Message("cli.report.unknown", "unknown")
+    return value if isinstance(value, str) else str(value)

@@ -10,7 +10,9 @@ from shutil import which
 from typing import Literal, NamedTuple
 
 from hccl_kit.base.extra import install_extra
+from hccl_kit.base.message import Message
 from hccl_kit.base.own_program import own_python
+from hccl_kit.base.wording import joined
 from hccl_kit.discovery import driver_tool, npu_smi, packages
 from hccl_kit.discovery.installation import package_version
 
@@ -54,15 +56,17 @@ def examine(root: Path, environ: Mapping[str, str]) -> Iterator[Check]:
 def training() -> Check:
     """MindSpore adds two numbers on CPU, and OpenCV can be imported."""
     if package_version("mindspore") is None:
-        return Check("training", "absent", "mindspore is not installed", install_extra("train"))
-    return _tried("training", own_python(_TRAINING), "MindSpore computes on CPU", "train")
+        return Check("training", "absent", _not_installed("mindspore"), install_extra("train"))
+    works = Message("diagnosis.doctor.training", "MindSpore computes on CPU")
+    return _tried("training", own_python(_TRAINING), works, "train")
 
 
 def mpi() -> Check:
     """Two processes of mpirun add up a number."""
     program = driver_tool.find("mpirun", ())
     if program is None or package_version("mpi4py") is None:
-        absent = "mpirun is not on PATH" if program is None else "mpi4py is not installed"
+        no_program = Message("diagnosis.doctor.no-mpirun", "mpirun is not on PATH")
+        absent = no_program if program is None else _not_installed("mpi4py")
         return Check("mpi", "absent", absent, install_extra("mpi"))
     # The variables that Open MPI needs for root and for fewer cores than processes; other MPIs ignore them.
     variables = (
@@ -71,15 +75,17 @@ def mpi() -> Check:
         "PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe",
     )
     command = ["env", *variables, program, "-n", "2", *own_python(_MPI)]
-    return _tried("mpi", command, "two processes of mpirun communicate", "mpi")
+    return _tried("mpi", command, Message("diagnosis.doctor.mpi", "two processes of mpirun communicate"), "mpi")
 
 
 def export() -> Check:
     """ONNX and its runtime can be imported."""
     absent = [name for name in ("onnx", "onnxruntime") if package_version(name) is None]
     if absent:
-        return Check("export", "absent", f"{' and '.join(absent)} not installed", install_extra("export"))
-    return _tried("export", own_python(_EXPORT), "onnx and onnxruntime are importable", "export")
+        lacking = Message("diagnosis.doctor.no-export", "{packages} not installed", packages=joined(absent))
+        return Check("export", "absent", lacking, install_extra("export"))
+    works = Message("diagnosis.doctor.export", "onnx and onnxruntime are importable")
+    return _tried("export", own_python(_EXPORT), works, "export")
 
 
 def cards(root: Path, environ: Mapping[str, str]) -> Check:
@@ -90,14 +96,22 @@ def cards(root: Path, environ: Mapping[str, str]) -> Check:
         count = 0
     has_smi = driver_tool.find("npu-smi", npu_smi.USUAL_PLACES) is not None
     if not count and not has_smi:
-        return Check("cards", "absent", "this machine shows no NPU; training runs on CPU")
-    found = f"{count} in /dev, npu-smi {'found' if has_smi else 'not found'}"
+        absent = Message("diagnosis.doctor.no-cards", "this machine shows no NPU; training runs on CPU")
+        return Check("cards", "absent", absent)
+    found = Message("diagnosis.doctor.cards", "{count} in /dev, npu-smi found", count=count)
+    if not has_smi:
+        found = Message("diagnosis.doctor.no-tool", "{count} in /dev, npu-smi not found", count=count)
     if not count:
-        fix = "in a container: start it with --device=/dev/davinci0 --device=/dev/davinci_manager ..."
+        fix = Message(
+            "diagnosis.doctor.no-cards.fix",
+            "in a container: start it with --device=/dev/davinci0 --device=/dev/davinci_manager ...",
+        )
         return Check("cards", "broken", found, fix)
     if packages.cann(root, environ) is None:
-        return Check("cards", "broken", f"{found}, CANN not found", "source set_env.sh of CANN")
-    return Check("cards", "works", found, "hccl-kit preflight TABLE checks them for a job")
+        no_cann = Message("diagnosis.doctor.no-cann", "{found}, CANN not found", found=found)
+        return Check("cards", "broken", no_cann, Message("diagnosis.doctor.no-cann.fix", "source set_env.sh of CANN"))
+    next_step = Message("diagnosis.doctor.cards.fix", "hccl-kit preflight TABLE checks them for a job")
+    return Check("cards", "works", found, next_step)
 
 
 def convolutions(environ: Mapping[str, str]) -> Check:
@@ -105,11 +119,20 @@ def convolutions(environ: Mapping[str, str]) -> Check:
     try:
         names = shlex.split(environ.get("CXX", ""))[:1] or COMPILERS
     except ValueError as error:
-        return Check("compiler", "broken", f"CXX cannot be parsed as a command: {error}", "unset CXX")
+        problem = Message("diagnosis.doctor.cxx", "CXX cannot be parsed as a command: {error}", error=error)
+        return Check("compiler", "broken", problem, "unset CXX")
     found = [name for name in names if which(name, path=environ.get("PATH"))]
     if not found:
-        return Check("compiler", "absent", "no C++ compiler: training on CPU is slower", "apt-get install g++")
-    return Check("compiler", "works", f"{found[0]} compiles the convolutions of training on CPU")
+        absent = Message("diagnosis.doctor.no-compiler", "no C++ compiler: training on CPU is slower")
+        return Check("compiler", "absent", absent, "apt-get install g++")
+    works = Message(
+        "diagnosis.doctor.compiler", "{compiler} compiles the convolutions of training on CPU", compiler=found[0]
+    )
+    return Check("compiler", "works", works)
+
+
+def _not_installed(package: str) -> Message:
+    return Message("diagnosis.doctor.not-installed", "{package} is not installed", package=package)
 
 
 def _tried(name: str, command: Sequence[str], success: str, extra: str) -> Check:

@@ -8,7 +8,8 @@ from contextlib import suppress
 from typing import Literal, NamedTuple
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.wording import listed
+from hccl_kit.base.message import Message
+from hccl_kit.base.wording import listed, sentences
 from hccl_kit.diagnosis.rank_settings import Had
 from hccl_kit.discovery.server_id import matches
 from hccl_kit.launch.hccl_variables import (
@@ -71,7 +72,14 @@ def identity(table: RankTable, had: Sequence[Had]) -> list[Difference]:
         for rank in had
         for message in outside_table(table, rank.values)
     ] + [
-        Difference(rank.source, name, f"{name}={shown(value)} is a placeholder", "warning")
+        Difference(
+            rank.source,
+            name,
+            Message(
+                "diagnosis.variables.placeholder", "{variable} is a placeholder", variable=f"{name}={shown(value)}"
+            ),
+            "warning",
+        )
         for rank in had
         for name, value in placeholders(rank.values).items()
     ]
@@ -82,15 +90,24 @@ def _refused(rank: Had, product: str) -> Iterator[Difference]:
         value = rank.values.get(name) if rank.is_complete else None  # a log prints what HCCL took, in its own form
         wrong = None if value is None else refusal(name, value, product=product, cann=rank.cann)
         if wrong and wrong.is_certain:
-            yield Difference(rank.source, name, f"{wrong.message} (EI0001)")
+            yield Difference(rank.source, name, _refused_by_hccl(wrong.message))
         elif wrong:
             yield Difference(rank.source, name, wrong.message, "warning")
     if rank.is_complete and (links := links_contradict(rank.values)):
-        yield Difference(rank.source, ROCE, f"{links.message} (EI0001)")
+        yield Difference(rank.source, ROCE, _refused_by_hccl(links.message))
     connect, execute = _seconds(rank, CONNECT_TIMEOUT), _seconds(rank, EXEC_TIMEOUT)
     if connect is not None and execute is not None and 0 < execute <= connect:
-        text = f"{EXEC_TIMEOUT} {execute:g} is not above {CONNECT_TIMEOUT} {connect:g}, so operators give up first"
+        text = Message(
+            "diagnosis.variables.timeouts",
+            "{execute} is not above {connect}, so operators give up first",
+            execute=f"{EXEC_TIMEOUT} {execute:g}",
+            connect=f"{CONNECT_TIMEOUT} {connect:g}",
+        )
         yield Difference(rank.source, EXEC_TIMEOUT, text)
+
+
+def _refused_by_hccl(message: str) -> Message:
+    return Message("diagnosis.variables.refused", "{problem} (EI0001)", problem=message)
 
 
 def _of_plan(plan: VariablePlan, rank: Had, refused: Set[str]) -> Iterator[Difference]:
@@ -100,10 +117,22 @@ def _of_plan(plan: VariablePlan, rank: Had, refused: Set[str]) -> Iterator[Diffe
             continue
         if value is not None and (_same(value, planned.value) or name in refused):
             continue
-        now = f"{name}={shown(value)}" if rank.values.get(name) is not None else f"{name} is not set"
-        default = f" ({value} by default)" if value is not None and rank.values.get(name) is None else ""
         why = _port_problem(plan, name, value)
-        yield Difference(rank.source, name, f"{now}{default}; planned: {planned.value}{f'; {why}' if why else ''}")
+        parts = (_now(rank, name, value), _planned(planned.value), why or "")
+        yield Difference(rank.source, name, sentences(parts))
+
+
+def _now(rank: Had, name: str, value: str | None) -> str:
+    """What a rank has: its value, HCCL's default, or none."""
+    if value is None:
+        return Message("diagnosis.variables.unset", "{name} is not set", name=name)
+    if rank.values.get(name) is not None:
+        return f"{name}={shown(value)}"
+    return Message("diagnosis.variables.default", "{name} is not set ({value} by default)", name=name, value=value)
+
+
+def _planned(value: str) -> Message:
+    return Message("diagnosis.variables.planned", "planned: {value}", value=value)
 
 
 def _port_problem(plan: VariablePlan, name: str, value: str | None) -> str | None:
@@ -112,16 +141,29 @@ def _port_problem(plan: VariablePlan, name: str, value: str | None) -> str | Non
         return None
     for ports in _ports(name, value):
         if ports.first < LOWEST or ports.last > HIGHEST:
-            return f"ports {ports.first} to {ports.last} are not all from {LOWEST} to {HIGHEST}"
+            return Message(
+                "diagnosis.variables.range",
+                "ports {first} to {last} are not all from {lowest} to {highest}",
+                first=ports.first,
+                last=ports.last,
+                lowest=LOWEST,
+                highest=HIGHEST,
+            )
         if ports.first == DEFAULT_BASE:
-            return "every job without a plan listens there"
+            return Message("diagnosis.variables.usual", "every job without a plan listens there")
         for kernel in plan.kernels:
             given = kernel.given_away(ports)
             if given:
-                return f"{given[0]} to {given[1]} are in the ephemeral port range"
+                return Message(
+                    "diagnosis.variables.ephemeral",
+                    "{first} to {last} are in the ephemeral port range",
+                    first=given[0],
+                    last=given[1],
+                )
         others = [*_jobs_met(plan, ports)]
         if others:
-            return f"its ports overlap with those of job {listed(others, _SHOWN)}"
+            jobs = listed(others, _SHOWN)
+            return Message("diagnosis.variables.overlap", "its ports overlap with those of job {jobs}", jobs=jobs)
     return None
 
 
@@ -149,12 +191,17 @@ def _of_server(plan: VariablePlan, rank: Had) -> Iterator[Difference]:
     address, name = rank.values.get(IF_IP), rank.values.get(IF_NAME)
     known = {one.value: server for server in plan.servers for one in server.variables if one.name == IF_IP}
     if address and known and address.partition("%")[0] not in known:
-        text = f"{IF_IP}={shown(address)} is not an address of the table, which has {listed(known, _SHOWN)}"
+        text = Message(
+            "diagnosis.variables.address",
+            "{variable} is not an address of the table, which has {known}",
+            variable=f"{IF_IP}={shown(address)}",
+            known=listed(known, _SHOWN),
+        )
         yield Difference(rank.source, IF_IP, text)
     server = known.get((address or "").partition("%")[0]) or (plan.servers[0] if len(plan.servers) == 1 else None)
     planned = next((one.value for one in server.variables if one.name == IF_NAME), None) if server else None
     if name and planned and not address and not matches(planned.removeprefix("="), name):
-        yield Difference(rank.source, IF_NAME, f"{IF_NAME}={shown(name)}; planned: {planned}")
+        yield Difference(rank.source, IF_NAME, sentences([f"{IF_NAME}={shown(name)}", _planned(planned)]))
 
 
 def _between(plan: VariablePlan, had: Sequence[Had]) -> Iterator[Difference]:
@@ -179,7 +226,12 @@ def _one_rank_twice(had: Sequence[Had]) -> Iterator[Difference]:
             ranks.setdefault((name, one.values[name].strip()), {})[one.source] = None
     for (name, value), sources in ranks.items():
         if len(sources) > 1:
-            text = f"{name}={shown(value)} in {listed(sources, _SHOWN)}; each rank is one process"
+            text = Message(
+                "diagnosis.variables.twice",
+                "{variable} in {sources}; each rank is one process",
+                variable=f"{name}={shown(value)}",
+                sources=listed(sources, _SHOWN),
+            )
             yield Difference(None, name, text)
 
 
@@ -188,10 +240,17 @@ def _unequal(name: str, had: Sequence[Had]) -> Iterator[Difference]:
     for rank in had:
         value = _effective(rank, name)
         if value is not None or rank.is_complete:
-            values.setdefault("not set" if value is None else shown(value), []).append(rank.source)
+            unset = Message("diagnosis.variables.none", "not set")
+            values.setdefault(unset if value is None else shown(value), []).append(rank.source)
     if len(values) > 1:
-        parts = (f"{value} ({listed(sources, _SHOWN)})" for value, sources in values.items())
-        yield Difference(None, name, f"{name} differs: {listed(parts, _SHOWN)}")
+        parts = (
+            Message("diagnosis.variables.value", "{value} ({sources})", value=value, sources=listed(sources, _SHOWN))
+            for value, sources in values.items()
+        )
+        text = Message(
+            "diagnosis.variables.differs", "{name} differs: {values}", name=name, values=listed(parts, _SHOWN)
+        )
+        yield Difference(None, name, text)
 
 
 def _effective(rank: Had, name: str) -> str | None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
 
+from hccl_kit.base.message import Message
 from hccl_kit.discovery import driver_tool, packages
 
 _FRAMEWORKS = ("torch", "torch_npu", "mindspore")
@@ -20,7 +21,7 @@ _PACKAGES = (
     "jsonschema",
     "PyYAML",
 )
-ABSENT = "not installed"
+ABSENT = Message("discovery.absent", "not installed")
 
 
 def versions(root: Path, environ: Mapping[str, str]) -> dict[str, str]:

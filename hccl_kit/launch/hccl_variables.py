@@ -14,6 +14,7 @@ from typing import NamedTuple
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
 from hccl_kit.base.network import is_loopback
+from hccl_kit.base.wording import row, sentences
 from hccl_kit.discovery.server_id import Interface
 from hccl_kit.launch.job_ports import JOBS, JobPorts, Kernel, job_ports
 from hccl_kit.launch.plan import address_of
@@ -105,7 +106,11 @@ def plan_variables(table: RankTable, wanted: Wanted, hosts: Mapping[str, Host]) 
         (
             *_port_variables(ports),
             *_timeout_variables(wanted),
-            Variable(MASTER_PORT, str(ports.master), "port of rank 0, for torch and the launch scripts"),
+            Variable(
+                MASTER_PORT,
+                str(ports.master),
+                Message("launch.reason.master-port", "port of rank 0, for torch and the launch scripts"),
+            ),
             *_recorder_variables(),
         ),
         tuple(_server_variables(server, hosts.get(server.id)) for server in table.servers),
@@ -143,21 +148,32 @@ def _port_variables(ports: JobPorts) -> tuple[Variable, ...]:
         Variable(
             BASE_PORT,
             str(host.first),
-            f"ports {host.first} to {host.last} of the host, by the number of the card; the default is 60000 for every"
-            " job (EI0019)",
+            Message(
+                "launch.reason.base-port",
+                "ports {first} to {last} of the host, by the number of the card; the default is 60000 for every"
+                " job (EI0019)",
+                first=host.first,
+                last=host.last,
+            ),
         ),
         Variable(
             HOST_RANGE,
             str(host),
-            "the same ports for several processes on a card; overrides the base port from CANN 8.1.RC1 on, older"
-            " releases ignore it",
+            Message(
+                "launch.reason.host-range",
+                "the same ports for several processes on a card; overrides the base port from CANN 8.1.RC1 on, older"
+                " releases ignore it",
+            ),
         ),
         Variable(
             CARD_RANGE,
             str(card),
-            "ports of each card, one for each process on it; the default is 16666 for every job (EI0020). Ranks that"
-            " read a rank table listen at its device_port. Leave both ranges empty on Atlas A2 with fused operators"
-            " (MC2)",
+            Message(
+                "launch.reason.card-range",
+                "ports of each card, one for each process on it; the default is 16666 for every job (EI0020). Ranks"
+                " that read a rank table listen at its device_port. Leave both ranges empty on Atlas A2 with fused"
+                " operators (MC2)",
+            ),
         ),
     )
 
@@ -191,15 +207,35 @@ def _timeout_variables(wanted: Wanted) -> tuple[Variable, ...]:
             execute=execute,
             connect=connect,
         )
-    limit = "no limit" if execute == 0 else "longer than the time for links, so that the first error is the cause"
-    if not 0 < execute <= MOST_EXEC_OF_910:
-        limit += f"; Atlas 910 and 300I Duo accept 1 to {MOST_EXEC_OF_910} only"
     return (
         Variable(
-            CONNECT_TIMEOUT, str(connect), "seconds for a link, equal on all ranks, which may start minutes apart"
+            CONNECT_TIMEOUT,
+            str(connect),
+            Message(
+                "launch.reason.connect-timeout", "seconds for a link, equal on all ranks, which may start minutes apart"
+            ),
         ),
-        Variable(EXEC_TIMEOUT, str(execute), f"seconds for an operator, equal on all ranks: {limit}"),
+        Variable(
+            EXEC_TIMEOUT,
+            str(execute),
+            Message(
+                "launch.reason.exec-timeout",
+                "seconds for an operator, equal on all ranks: {limit}",
+                limit=_limit(execute),
+            ),
+        ),
     )
+
+
+def _limit(execute: int) -> str:
+    """What a timeout of operators means."""
+    limit = Message("launch.reason.longer", "longer than the time for links, so that the first error is the cause")
+    if execute == 0:
+        limit = Message("launch.reason.no-limit", "no limit")
+    if 0 < execute <= MOST_EXEC_OF_910:
+        return limit
+    narrow = Message("launch.reason.narrow", "Atlas 910 and 300I Duo accept 1 to {most} only", most=MOST_EXEC_OF_910)
+    return sentences([limit, narrow])
 
 
 def _recorder_variables() -> tuple[Variable, ...]:
@@ -214,18 +250,34 @@ def _server_variables(server: Server, host: Host | None) -> ServerVariables:
     try:
         address = ipaddress.ip_address(address_of(server))
     except ValueError:
-        return ServerVariables(server.id, (), "its id is not an address, so HCCL chooses the interface")
+        note = Message("launch.reason.no-address", "its id is not an address, so HCCL chooses the interface")
+        return ServerVariables(server.id, (), note)
     if is_loopback(str(address)):
-        return ServerVariables(server.id, (), "a loopback address; HCCL chooses the interface")
-    family = [Variable(FAMILY, "AF_INET6", "the address of the server is IPv6")] if address.version == 6 else []
-    by_address = Variable(IF_IP, str(address), "the address of this server in the table; overrides HCCL_SOCKET_IFNAME")
+        note = Message("launch.reason.loopback", "a loopback address; HCCL chooses the interface")
+        return ServerVariables(server.id, (), note)
+    ipv6 = Message("launch.reason.ipv6", "the address of the server is IPv6")
+    family = [Variable(FAMILY, "AF_INET6", ipv6)] if address.version == 6 else []
+    why = Message("launch.reason.address", "the address of this server in the table; overrides HCCL_SOCKET_IFNAME")
+    by_address = Variable(IF_IP, str(address), why)
     if host is None:
-        note = "its interfaces are not known here; --ssh asks it, or run this on it"
+        note = Message(
+            "launch.reason.unknown-host", "its interfaces are not known here; --ssh asks it, or run this on it"
+        )
         return ServerVariables(server.id, (by_address, *family), note)
     names = [interface.name for interface in host.interfaces if ipaddress.ip_address(interface.address) == address]
     if not names:
-        there = ", ".join(f"{interface.name} {interface.address}" for interface in host.interfaces) or "none"
-        return ServerVariables(server.id, (), f"no interface of it has {address}; it has {there}")
-    by_name = Variable(IF_NAME, f"={names[0]}", f"the interface that has {address}; = is for exactly this name")
-    of_torch = [Variable(name, names[0], "the same interface for torch between hosts") for name in IF_OF_TORCH]
+        there = row(f"{interface.name} {interface.address}" for interface in host.interfaces)
+        note = Message(
+            "launch.reason.no-interface",
+            "no interface of it has {address}; it has {interfaces}",
+            address=address,
+            interfaces=there or Message("launch.reason.none", "none"),
+        )
+        return ServerVariables(server.id, (), note)
+    why = Message(
+        "launch.reason.interface", "the interface that has {address}; = is for exactly this name", address=address
+    )
+    by_name = Variable(IF_NAME, f"={names[0]}", why)
+    same = Message("launch.reason.torch", "the same interface for torch between hosts")
+    of_torch = [Variable(name, names[0], same) for name in IF_OF_TORCH]
     return ServerVariables(server.id, (by_address, by_name, *family, *of_torch))

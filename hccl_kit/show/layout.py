@@ -6,8 +6,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from hccl_kit.base.wording import counted
+from hccl_kit.base.message import Message
+from hccl_kit.base.wording import clauses, counted
 from hccl_kit.check.result import Report
+from hccl_kit.check.rule import SEVERITIES
 from hccl_kit.show.hosts import Card, Host, Run
 from hccl_kit.table.finding import Finding
 from hccl_kit.table.model import Device, RankTable, Server
@@ -85,12 +87,12 @@ def product_of(report: Report) -> Product | None:
 
 def title(report: Report, form: str, servers: int, devices: int, pods: int) -> str:
     """The title of a picture; `form` is that of the table ("version 1.0")."""
-    noun = "innermost network" if report.format == "2.0" else "server"
-    facts = [form, counted(servers, noun), counted(devices, "device")]
-    if pods:
-        facts.append(counted(pods, "super pod"))
-    assumed = " (derived from the version)" if report.is_assumed else ""
-    return f"{report.name}: {', '.join(facts)}, product {report.product}{assumed}"
+    hosts = counted(servers, "innermost network") if report.format == "2.0" else counted(servers, "server")
+    facts = [form, hosts, counted(devices, "device"), *([counted(pods, "super pod")] if pods else [])]
+    product = Message("show.product", "product {product}", product=report.product)
+    if report.is_assumed:
+        product = Message("show.assumed", "product {product} (derived from the version)", product=report.product)
+    return Message("show.title", "{name}: {facts}", name=report.name, facts=clauses([*facts, product]))
 
 
 def _finding_lines(findings: Sequence[Finding]) -> Iterator[FindingLine]:
@@ -103,20 +105,34 @@ def _finding_lines(findings: Sequence[Finding]) -> Iterator[FindingLine]:
         firsts.setdefault(key, finding)
         numbers[key] += 1
     for key, finding in firsts.items():
-        more = f" ({numbers[key] - 1} more of {finding.rule})" if numbers[key] > 1 else ""
-        yield FindingLine(finding.severity, f"{finding.rule} {finding.severity}: {finding.message}{more}")
+        text = Message(
+            "show.finding",
+            "{rule} {severity}: {message}",
+            rule=finding.rule,
+            severity=SEVERITIES[finding.severity],
+            message=finding.message,
+        )
+        if numbers[key] > 1:
+            number = numbers[key] - 1
+            text = Message(
+                "show.findings", "{finding} ({number} more of {rule})", finding=text, number=number, rule=finding.rule
+            )
+        yield FindingLine(finding.severity, text)
 
 
 def _networks(table: RankTable) -> Iterator[str]:
     """The number of networks of each layer, and the first MAX_NETWORKS outer networks with their ranks."""
     inner = {(device.levels[0].layer, device.levels[0].instance) for device in table.every if device.levels}
     for layer, number in sorted(Counter(layer for layer, _ in inner).items()):
-        yield f"layer {layer}: {counted(number, 'network')}, drawn above"
+        networks = counted(number, "network")
+        yield Message("show.inner", "layer {layer}: {networks}, drawn above", layer=layer, networks=networks)
     sizes = Counter((level.layer, level.instance) for device in table.every for level in device.levels[1:])
     for (layer, name), size in sorted(sizes.items())[:MAX_NETWORKS]:
-        yield f"layer {layer}: {name}, {counted(size, 'rank')}"
+        yield Message(
+            "show.outer", "layer {layer}: {name}, {ranks}", layer=layer, name=name, ranks=counted(size, "rank")
+        )
     if len(sizes) > MAX_NETWORKS:
-        yield f"and {counted(len(sizes) - MAX_NETWORKS, 'more network')}"
+        yield Message("show.more", "and {what}", what=counted(len(sizes) - MAX_NETWORKS, "more network"))
 
 
 def _marks(findings: Sequence[Finding], table: RankTable) -> Mapping[Pointer, tuple[Finding, ...]]:

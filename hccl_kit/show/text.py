@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
 
+from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import printable, text_width
-from hccl_kit.base.wording import counted, plural, spans
+from hccl_kit.base.translation import translated
+from hccl_kit.base.wording import clauses, counted, plural, spans
 from hccl_kit.show.collapse import collapsed, one_by_one
 from hccl_kit.show.hosts import Card, Host, Run
 from hccl_kit.show.layout import FindingLine, Picture, Pod
@@ -55,15 +57,15 @@ def as_text(picture: Picture, width: int, *, color: bool = False) -> str:
     columns = _columns(shown, width)
     drawn = [line for pod in shown.pods for line in _pod(pod, shown, columns, width)]
     if shown.more_pods:
-        drawn.append(_Line(f"and {counted(shown.more_pods, 'more super pod')}"))
+        drawn.append(_Line(_and(counted(shown.more_pods, "more super pod"))))
     lines = [
-        *(_Line(line, _BOLD) for line in wrapped(printable(shown.title), width)),
+        *(_Line(line, _BOLD) for line in wrapped(printable(translated(shown.title)), width)),
         *(_Line(cut(printable(line.text), width), line.color) for line in drawn),
-        *(_Line(cut(printable(line), width)) for line in shown.networks),
+        *(_Line(cut(printable(translated(line)), width)) for line in shown.networks),
         *(
             _Line(line, _color([finding]))
             for finding in shown.findings
-            for line in wrapped(printable(finding.text), width)
+            for line in wrapped(printable(translated(finding.text)), width)
         ),
     ]
     return "\n".join(f"{line.color}{line.text}{_PLAIN}" if color and line.color else line.text for line in lines)
@@ -92,9 +94,10 @@ def _columns(picture: Picture, width: int) -> _Columns:
 
 def _pod(pod: Pod, picture: Picture, columns: _Columns, width: int) -> Iterator[_Line]:
     if pod.id is not None:
-        yield _named(f"super pod {pod.id}", pod.findings, width)
+        name = Message("show.pod", "super pod {name}", name=pod.id)
+        yield _named(translated(name), pod.findings, width)
     elif len(picture.pods) > 1:
-        yield _Line("in no super pod")
+        yield _Line(translated(Message("show.no-pod", "in no super pod")))
     for run in pod.runs:
         if len(run.hosts) == 1 and run.is_uniform:
             yield from _host(run.hosts[0], columns, width)
@@ -109,10 +112,19 @@ def _name(run: Run) -> str:
 def _run(run: Run, noun: str, width: int) -> str:
     """Several servers on one line; `width` is the column of the names."""
     if not run.is_uniform:
-        return f"and {counted(len(run.hosts), f'more {noun}')}"
-    cards = f"cards {','.join(spans(card.id for card in run.hosts[0].cards))}" if run.hosts[0].cards else "no cards"
-    ranks = f"ranks {run.ranks}, " if run.ranks else ""
-    return f"{padded(cut(_name(run), width), width)}  {counted(len(run.hosts), noun)}, {ranks}{cards} each"
+        number = len(run.hosts)
+        return _and(counted(number, "more network") if noun == "network" else counted(number, "more server"))
+    facts: list[str] = [counted(len(run.hosts), noun)]
+    if run.ranks:
+        facts.append(Message("show.ranks", "ranks {ranks}", ranks=run.ranks))
+    cards = ",".join(spans(card.id for card in run.hosts[0].cards))
+    none = Message("show.no-cards", "no cards each")
+    facts.append(Message("show.cards", "cards {cards} each", cards=cards) if cards else none)
+    return f"{padded(cut(_name(run), width), width)}  {translated(clauses(facts))}"
+
+
+def _and(what: Message) -> str:
+    return translated(Message("show.more", "and {what}", what=what))
 
 
 def _host(host: Host, columns: _Columns, width: int) -> Iterator[_Line]:
@@ -120,7 +132,8 @@ def _host(host: Host, columns: _Columns, width: int) -> Iterator[_Line]:
     yield _named(_INDENT + (host.id or '""'), host.findings, width)
     rows = _rows(host, columns.in_row(width))
     for row in rows[:_MAX_ROWS]:
-        yield _Line("    card " + _cells(row, columns, lambda card: str(card.id)))
+        cards = _cells(row, columns, lambda card: str(card.id))
+        yield _Line(translated(Message("show.row-cards", "    card {cards}", cards=cards)))
         yield _Line("    rank " + _cells(row, columns, lambda card: "." if card.rank is None else str(card.rank)))
         if columns.has_addresses:
             yield _Line("    addr " + _cells(row, columns, lambda card: card.address))
@@ -130,10 +143,11 @@ def _host(host: Host, columns: _Columns, width: int) -> Iterator[_Line]:
             yield _Line("         " + marks, _color([*findings.values()]))
         for rule, finding in findings.items():
             at = [card.id for card in row if card and rule in [finding.rule for finding in card.findings]]
-            where = f"{plural('card', len(at))} {','.join(spans(at))}"
-            yield _Line(f"         {where}: {rule}", _color([finding]))
+            noun, ids = plural("card", len(at)), ",".join(spans(at))
+            where = Message("show.card-finding", "{noun} {cards}: {rule}", noun=noun, cards=ids, rule=rule)
+            yield _Line("         " + translated(where), _color([finding]))
     if len(rows) > _MAX_ROWS:
-        yield _Line(f"    and {counted(sum(map(bool, chain(*rows[_MAX_ROWS:]))), 'more card')}")
+        yield _Line("    " + _and(counted(sum(map(bool, chain(*rows[_MAX_ROWS:]))), "more card")))
 
 
 def _cells(row: Sequence[Card | None], columns: _Columns, shown: Callable[[Card], str]) -> str:

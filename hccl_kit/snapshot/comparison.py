@@ -6,8 +6,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
+from hccl_kit.base.message import Message
 from hccl_kit.base.secret_texts import HIDDEN
-from hccl_kit.base.wording import spans
+from hccl_kit.base.wording import row, spans
 from hccl_kit.diagnosis.environment import MAX_VALUE
 from hccl_kit.preflight.machine import Machine
 from hccl_kit.snapshot.document import Snapshot
@@ -77,9 +78,8 @@ def _machine_facts(machine: Machine) -> dict[_Fact, str]:
         for name, text in getattr(machine, section).items()
     }
     ids = sorted(machine.cards, key=lambda card: [int(part) for part in card.split(".")])
-    facts[_Fact("cards", "ids of the cards")] = (
-        ", ".join(spans(int(card) for card in ids if card.isdecimal())) or "none"
-    )
+    numbers = row(spans(int(card) for card in ids if card.isdecimal()))
+    facts[_Fact("cards", Message("snapshot.cards", "ids of the cards"))] = numbers or Message("snapshot.none", "none")
     return facts | {_Fact("cards", name, card): text for card in ids for name, text in machine.cards[card].items()}
 
 
@@ -87,9 +87,9 @@ def _shared_facts(snapshot: Snapshot) -> dict[_Fact, str]:
     """What a snapshot has apart from its machines."""
     digest = snapshot.table and snapshot.table["digest"]
     return {
-        **({_Fact("table", "digest of the table"): digest} if digest else {}),
-        **{_Fact("servers", name): "answered" for name in snapshot.servers},
-        **{_Fact("servers", name): "did not answer" for name in snapshot.silent},
+        **({_Fact("table", Message("snapshot.digest", "digest of the table")): digest} if digest else {}),
+        **{_Fact("servers", name): Message("snapshot.answered", "answered") for name in snapshot.servers},
+        **{_Fact("servers", name): Message("snapshot.silent", "did not answer") for name in snapshot.silent},
         **{_Fact("weights", name): text for name, text in snapshot.weights.items()},
     }
 
@@ -101,12 +101,18 @@ def _comparison(groups: Mapping[str, _Columns], form: Callable[[str], str]) -> C
     for group, columns in groups.items():
         for fact, values in _rows(columns):
             if len({text if text is None else form(text) for _, text in values}) > 1:
-                card = f"card {fact.card}" if fact.card else ""
-                places.setdefault((fact.section, fact.name, values), []).append(f"{group} {card}".strip())
+                places.setdefault((fact.section, fact.name, values), []).append(_place(group.strip(), fact.card))
             elif any(text is not None and _is_partly_hidden(text, form) for _, text in values):
                 open_questions[fact.name] = None
     differences = [Difference(*fact, tuple(filter(None, where))) for fact, where in places.items()]
     return Comparison(tuple(sorted(differences, key=_rank)), tuple(open_questions))
+
+
+def _place(server: str, card: str) -> str:
+    if not card:
+        return server
+    named = Message("snapshot.card", "card {card}", card=card)
+    return Message("snapshot.card-of", "{server} {card}", server=server, card=named) if server else named
 
 
 def _rows(columns: _Columns) -> Iterator[tuple[_Fact, Values]]:

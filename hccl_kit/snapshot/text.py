@@ -4,31 +4,51 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import printable
-from hccl_kit.base.wording import counted, listed, shortened
+from hccl_kit.base.translation import translated
+from hccl_kit.base.wording import counted, listed, sentences, shortened
 from hccl_kit.snapshot.comparison import Comparison, Difference
 
 MAX_LINES = 200
 """Differences that the text shows; the JSON form holds them all."""
 MAX_VALUE = 80
 """Characters of a value that the text shows."""
-_HEADINGS = {"versions": "version of {}", "weights": "weights {}", "packages": "package {}"}
 
 
 def as_text(compared: Comparison) -> str:
     """A line for each difference, the number of them, and what could not be compared."""
     lines = shortened([_line(difference) for difference in compared.differences], MAX_LINES)
-    lines.append(str(counted(len(compared.differences), "difference")) if lines else "no difference")
+    number = counted(len(compared.differences), "difference")
+    lines.append(number if lines else Message("snapshot.no-difference", "no difference"))
     if compared.not_compared:
         names = listed(map(printable, compared.not_compared))
-        lines.append(f"not compared, since masked, cut or in one of them only: {names}")
-    return "\n".join(lines)
+        lines.append(
+            Message(
+                "snapshot.not-compared",
+                "not compared, since masked, cut or in one of them only: {names}",
+                names=names,
+            )
+        )
+    return "\n".join(map(translated, lines))
 
 
 def _line(difference: Difference) -> str:
-    name = _HEADINGS.get(difference.section, "{}").format(printable(difference.name))
-    where = f" of {listed(map(printable, difference.places))}" if difference.places else ""
-    return f"{name}{where}: {'; '.join(_values(difference))}"
+    name = _heading(difference.section, printable(difference.name))
+    if difference.places:
+        name = Message(
+            "snapshot.place", "{name} of {places}", name=name, places=listed(map(printable, difference.places))
+        )
+    values = sentences(_values(difference))
+    return Message("snapshot.difference", "{name}: {values}", name=name, values=values)
+
+
+def _heading(section: str, name: str) -> str:
+    if section == "versions":
+        return Message("snapshot.version", "version of {name}", name=name)
+    if section == "weights":
+        return Message("snapshot.weights-name", "weights {name}", name=name)
+    return Message("snapshot.package", "package {name}", name=name) if section == "packages" else name
 
 
 def _values(difference: Difference) -> Iterator[str]:
@@ -41,11 +61,13 @@ def _values(difference: Difference) -> Iterator[str]:
         columns = dict(sorted(columns.items(), key=lambda item: -len(item[1])))
     for text, names in columns.items():
         is_usual = count > 2 and len(names) > count / 2
-        who = f"{len(names)} of {count} servers" if is_usual else listed(map(printable, names))
-        yield f"{_shown(text)} ({who})"
+        who = listed(map(printable, names))
+        if is_usual:
+            who = Message("snapshot.most", "{number} of {count} servers", number=len(names), count=count)
+        yield Message("snapshot.value", "{value} ({who})", value=_shown(text), who=who)
 
 
 def _shown(text: str | None) -> str:
     if text is None:
-        return "absent"
+        return Message("snapshot.absent", "absent")
     return printable(text if len(text) <= MAX_VALUE else text[: MAX_VALUE - 3] + "...") or '""'

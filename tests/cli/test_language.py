@@ -1,5 +1,6 @@
 """Programs in Chinese: every line that a person reads, the same exit codes, and nothing for programs."""
 
+import json
 import os
 import re
 import subprocess
@@ -13,7 +14,9 @@ from hccl_kit.base.help_format import help_texts
 from hccl_kit.base.translation import speak
 from hccl_kit.cli.kit import VERBS, main
 from hccl_kit.cli.parsers import parser_of
+from hccl_kit.snapshot.document import THIS, Snapshot, to_value
 from tests.places import ROOT
+from tests.snapshot.machines import machine
 from tests.tables import text
 
 CHINESE = "zh_CN.UTF-8"
@@ -62,6 +65,16 @@ SITUATIONS = {
     ("selftest", "good.json", "--slow", "2"): "--slow 应在 0 到 1 之间，实际为 2",
     ("selftest", "good.json", "--hccl-test", "all_reduce=empty.json"): "empty.json 中没有 hccl_test 的数据行",
     ("selftest", "good.json", "--hccl-test", "all_reduce=hccl_test.log"): "  解决方法：各 rank 对没有该问题",
+    ("diff", "good.json", "status.json"): 'status："completed" -> "done"',
+    ("diff", "good.json", "good.json"): "内容相同",
+    ("diff", "good.json", "two.json"): "服务器：无 -> 4 张卡",
+    ("compare", "before.json", "after.json"): "driver 版本：25.2.0（before.json）；25.0.0（after.json）",
+    ("compare", "before.json", "before.json"): "没有不一致",
+    ("report", "run"): "训练\n  steps         9\n",
+    ("show", "good.json", "--width", "80"): "1.0 版本，1 台服务器，8 张卡，产品 auto\n  10.0.0.1\n    卡   0 1",
+    ("show", "bad.json", "--width", "200"): "HK201 错误：rank 0 已分配给服务器",
+    ("env", "good.json", "--check", "variables.env"): "variables.env：HCCL_CONNECT_TIMEOUT=",
+    ("env", "good.json", "--check", "ports.env"): "；规划值：65408；所有没有规划的任务都监听该处",
     ("watch",): "这里没有 hccl_logs/latest",
     ("watch", "job", "--once"): "job：无 step，2 个 rank",
     ("watch", "empty.json"): "需要与 --ssh 一起使用",
@@ -69,6 +82,7 @@ SITUATIONS = {
 
 ANSWERS = {
     # paragraphs, which take other lines in Chinese
+    ("env", "good.json"): "任务 0（每台主机最多 8 个任务）：端口 65408 到 65535",
     ("explain", "HK203"): "现象：     同一台服务器的两张卡 `device_id` 相同",
     ("explain", "EI0006"): "EI0006: 某个 rank 等待与另一个 rank 建链超时",
     ("explain", "EI0019"): "解决方法：   结束占用端口的进程",
@@ -80,6 +94,7 @@ ANSWERS = {
     ("explain", "ValueError: bad shape\nTopoDetect ERROR occur"): "第 1 行有程序自身的更早错误",
     ("explain", "empty.json", "EI0019"): "empty.json：未检查，没有针对 rank table 的规则会报告该问题",
     ("explain", "HCCL_EXEC_TIMEOUT=-1"): "CANN 8.0 到 9.1 不支持 '-1'",
+    ("diagnose", "plain"): "首错：        无法判断：这些日志中没有 HCCL 或 rank 的行",
     ("explain", "/"): "解决方法：hccl-kit diagnose /",
 }
 
@@ -112,10 +127,17 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     (tmp_path / "cut.json").write_text(BAD[:-20])
     (tmp_path / "status.json").write_text(text().replace("completed", "done"))
     (tmp_path / "empty.json").write_text("")
+    (tmp_path / "variables.env").write_text("export HCCL_CONNECT_TIMEOUT=5\n")
+    (tmp_path / "ports.env").write_text("export HCCL_IF_BASE_PORT=60000\n")
+    for name, driver in (("before", "25.2.0"), ("after", "25.0.0")):
+        snapshot = Snapshot({THIS: machine(versions={"driver": driver})})
+        (tmp_path / f"{name}.json").write_text(json.dumps(to_value(snapshot)))
     (tmp_path / "hccl_test.log").write_text("67108864 | 2691.00 | 24.94 | failed\n")
-    for name, error in (("logs", "no error"), ("job", TRACEBACK)):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "rank_1.log").write_text(error)
+    for name, error in (("logs/rank_1", "no error"), ("job/rank_1", TRACEBACK), ("plain/out", "error code EI0006")):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / f"{name}.log").write_text(error)
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run/summary.json").write_text('{"steps": 9}')
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HCCL_INTRA_PCIE_ENABLE", "1")
     monkeypatch.setenv("HCCL_INTRA_ROCE_ENABLE", "1")
@@ -207,6 +229,10 @@ def test_programs_read_english(capsys: pytest.CaptureFixture[str], monkeypatch: 
         words = ("check", "bad.json", "good.json", "--format", form)
         assert_equal(words, capsys, monkeypatch)
     assert_equal(("diagnose", "job", "--format", "json"), capsys, monkeypatch)
+    for pair in (("diff", "good.json", "two.json"), ("compare", "before.json", "after.json")):
+        assert_equal((*pair, "--format", "json"), capsys, monkeypatch)
+    for form in ("sh", "json"):
+        assert_equal(("env", "good.json", "--format", form, "--server", "10.0.0.1"), capsys, monkeypatch)
     selftest = ("selftest", "good.json", "--hccl-test", "all_reduce=hccl_test.log", "--format", "json")
     assert_equal(selftest, capsys, monkeypatch)
 

@@ -47,6 +47,14 @@ def test_works_without_optional_packages() -> None:
     assert "\033[33mabsent\033[0m" in report(FORCE_COLOR="1").stdout
 
 
+def test_what_works_is_said_in_chinese() -> None:
+    done = report(LC_ALL="zh_CN.UTF-8", PYTHONUTF8="1")
+    assert "  training        没有    未安装 mindspore\n" in done.stdout
+    assert "\n" + " " * 26 + "解决方法：" in done.stdout
+    assert re.search(r"^  mindspore +未安装$", done.stdout, re.MULTILINE)
+    assert all(check["detail"].isascii() for check in checks(report("--lang", "zh", "--format", "json")).values())
+
+
 def test_a_table_is_described_without_its_addresses(tmp_path: Path) -> None:
     (tmp_path / "t.json").write_text(text(2))
     done = report(str(tmp_path / "t.json"), "--format", "json", HCCL_IF_IP="10.0.0.1", MASTER_ADDR="node7")

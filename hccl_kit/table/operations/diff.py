@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import repeat, zip_longest
 from typing import Any, NamedTuple, TypeVar
 
-from hccl_kit.table.model import Address, Device, Group, Instance, Level, PodServer, RankTable, Server
+from hccl_kit.base.message import Message
+from hccl_kit.table.model import Address, Device, Group, Instance, Level, PodServer, RankTable, Server, SuperPod
 
 T = TypeVar("T")
 _json = json.JSONEncoder(sort_keys=True, ensure_ascii=False).encode
 _NO_LEVEL = Level(-1, "", ())
+_EVERY_RANK = Message("table.diff.every-rank", "every rank")
 
 
 class Change(NamedTuple):
@@ -62,52 +64,66 @@ def _counts(table: RankTable) -> tuple[str, str, str]:
 
 def _count(declared: int | None, actual: int) -> str:
     """An optional count is a difference only if it is wrong."""
-    return "right" if declared in (None, actual) else f"{declared} for {actual}"
+    if declared in (None, actual):
+        return Message("table.diff.right", "right")
+    return Message("table.diff.wrong", "{declared} for {actual}", declared=declared, actual=actual)
 
 
 def _super_pod_changes(first: RankTable, second: RankTable) -> Iterator[Change]:
     if first.super_pods is None or second.super_pods is None:
-        counts = [
-            None if table.super_pods is None else f"{len(table.super_pods)} super pods" for table in (first, second)
-        ]
+        counts = (
+            None if pods is None else Message("table.diff.pods", "{number} super pods", number=len(pods))
+            for pods in (first.super_pods, second.super_pods)
+        )
         yield from _unequal("super_pod_list", *counts)
         return
     before, after = (_keyed(table.super_pods or (), lambda pod: pod.id) for table in (first, second))
     for name, old, new in _pairs(before, after):
-        what = f"super pod {_json(name)}"
+        what = Message("table.diff.pod", "super pod {name}", name=_json(name))
         if old and new:
-            yield from _key_changes(old.extra, new.extra, f" of {what}")
+            yield from _key_changes(old.extra, new.extra, what)
         else:
-            yield Change(what, old and _size(old.servers, "servers"), new and _size(new.servers, "servers"))
+            yield Change(what, _servers(old), _servers(new))
 
 
 def _group_changes(first: RankTable, second: RankTable) -> Iterator[Change]:
     before, after = (_keyed(table.groups, lambda group: group.name) for table in (first, second))
     for name, old, new in _pairs(before, after):
-        what = f"group {_json(name)}"
+        what = Message("table.diff.group", "group {name}", name=_json(name))
         if old is None or new is None:
-            yield Change(what, old and _size(old.instances, "instances"), new and _size(new.instances, "instances"))
+            yield Change(what, _instances(old), _instances(new))
             continue
-        yield from _unequal(f"counts of {what}", _group_counts(old), _group_counts(new))
-        yield from _key_changes(old.extra, new.extra, f" of {what}")
+        counts = Message("table.diff.counts", "counts of {whose}", whose=what)
+        yield from _unequal(counts, _group_counts(old), _group_counts(new))
+        yield from _key_changes(old.extra, new.extra, what)
         instances = (_keyed(group.instances, lambda instance: (instance.pod, instance.rank)) for group in (old, new))
         for (pod, rank), earlier, later in _pairs(*instances):
-            named = f"rank {rank} of {what}" if pod is None else f"pod {_json(pod)} of {what}"
+            part = f"rank {rank}" if pod is None else Message("table.diff.instance", "pod {name}", name=_json(pod))
+            named = _part(part, what)
             yield from _unequal(named, _instance(earlier), _instance(later))
-            yield from _key_changes(earlier.extra if earlier else {}, later.extra if later else {}, f" of {named}")
+            yield from _key_changes(earlier.extra if earlier else {}, later.extra if later else {}, named)
 
 
 def _group_counts(group: Group) -> str:
-    counts = {
-        "instances": _count(group.declared_instances, len(group.instances)),
-        "devices": _count(group.declared_devices, sum(len(instance.devices) for instance in group.instances)),
-        "servers": _count(group.declared_servers, len({instance.server for instance in group.instances})),
-    }
-    return ", ".join(f"{what} {count}" for what, count in counts.items())
+    instances = _count(group.declared_instances, len(group.instances))
+    devices = _count(group.declared_devices, sum(len(instance.devices) for instance in group.instances))
+    servers = _count(group.declared_servers, len({instance.server for instance in group.instances}))
+    return Message(
+        "table.diff.group-counts",
+        "instances {instances}, devices {devices}, servers {servers}",
+        instances=instances,
+        devices=devices,
+        servers=servers,
+    )
 
 
 def _instance(instance: Instance | None) -> str | None:
-    return instance and f"server {_json(instance.server)}, devices {sorted(device.id for device in instance.devices)}"
+    return instance and Message(
+        "table.diff.where",
+        "server {server}, devices {devices}",
+        server=_json(instance.server),
+        devices=sorted(device.id for device in instance.devices),
+    )
 
 
 def _server_list_changes(first: RankTable, second: RankTable) -> Iterator[Change]:
@@ -115,14 +131,13 @@ def _server_list_changes(first: RankTable, second: RankTable) -> Iterator[Change
     both = [(old, after[key]) for key, old in before.items() if key in after]
     shift = _shift([pair for old, new in both for pair in _common(old, new)])
     if shift:
-        yield Change("every rank", "rank", f"rank {shift:+d}")
+        yield Change(_EVERY_RANK, "rank", f"rank {shift:+d}")
     for name, old, new in _pairs(before, after):
         if old and new:
             for change in _server_changes(old, new, shift):
                 yield change._replace(server=name)
         else:
-            counts = old and _size(old.devices, "devices"), new and _size(new.devices, "devices")
-            yield Change("server", *counts, server=name)
+            yield Change(Message("table.diff.server", "server"), _device_count(old), _device_count(new), server=name)
     come_or_gone = {name for name, _ in before.keys() ^ after.keys()}
     for name, home, new_home in _pairs(*_homes(first, second)):
         if name not in come_or_gone:
@@ -138,8 +153,10 @@ def _homes(*tables: RankTable) -> list[dict[tuple[Any, int], tuple[str, PodServe
 
 
 def _home_changes(before: tuple[str, PodServer] | None, after: tuple[str, PodServer] | None) -> Iterator[Change]:
-    yield from _unequal("super pod", before and _json(before[0]), after and _json(after[0]))
-    yield from _key_changes(before[1].extra if before else {}, after[1].extra if after else {}, " in its super pod")
+    home = Message("table.diff.home", "super pod")
+    yield from _unequal(home, before and _json(before[0]), after and _json(after[0]))
+    for change in _key_changes(before[1].extra if before else {}, after[1].extra if after else {}):
+        yield change._replace(what=Message("table.diff.in-pod", "{key} in its super pod", key=change.what))
 
 
 def _server_changes(before: Server, after: Server, shift: int) -> Iterator[Change]:
@@ -148,14 +165,14 @@ def _server_changes(before: Server, after: Server, shift: int) -> Iterator[Chang
         return
     server_shift = 0 if shift else _shift(_common(before, after))
     if server_shift:
-        yield Change("every rank", "rank", f"rank {server_shift:+d}")
+        yield Change(_EVERY_RANK, "rank", f"rank {server_shift:+d}")
     for device_id, old, new in _pairs(_devices(before), _devices(after)):
         if old and new:
             for change in _device_changes(old._replace(rank=old.rank + (shift or server_shift)), new, old.rank):
                 yield change._replace(device=device_id)
         else:
             ranks = old and f"rank {old.rank}", new and f"rank {new.rank}"
-            yield Change("device", *ranks, device=device_id)
+            yield Change(Message("table.diff.device", "device"), *ranks, device=device_id)
 
 
 def _are_plain(devices: Sequence[Device]) -> bool:
@@ -169,7 +186,7 @@ def _device_changes(moved: Device, after: Device, rank: int) -> Iterator[Change]
     if moved.rank != after.rank:
         yield Change("rank", str(rank), str(after.rank))
     for what, old, new in (
-        ("address", moved.ip, after.ip),
+        (Message("table.diff.address", "address"), moved.ip, after.ip),
         ("super_device_id", moved.sdid, after.sdid),
         ("local_id", moved.local_id, after.local_id),
     ):
@@ -180,27 +197,49 @@ def _device_changes(moved: Device, after: Device, rank: int) -> Iterator[Change]
 
 
 def _level_changes(before: Level, after: Level) -> Iterator[Change]:
-    what = f"layer {max(before.layer, after.layer)}"
+    if before == after and not (before.extra or any(address.extra for address in before.addresses)):
+        return
+    what = Message("table.diff.layer", "layer {number}", number=max(before.layer, after.layer))
     yield from _unequal(what, _network(before), _network(after))
-    yield from _key_changes(before.extra, after.extra, f" of {what}")
+    yield from _key_changes(before.extra, after.extra, what)
     for number, (old, new) in enumerate(zip_longest(before.addresses, after.addresses)):
-        named = f"address {number} of {what}"
+        named = _part(Message("table.diff.address-number", "address {number}", number=number), what)
         yield from _unequal(named, _address(old), _address(new))
-        yield from _key_changes(old.extra if old else {}, new.extra if new else {}, f" of {named}")
+        yield from _key_changes(old.extra if old else {}, new.extra if new else {}, named)
 
 
 def _network(level: Level) -> str | None:
-    return None if level is _NO_LEVEL else f"{_json(level.instance)} of layer {level.layer}, {level.type or 'no type'}"
+    if level is _NO_LEVEL:
+        return None
+    return Message(
+        "table.diff.network",
+        "{network} of layer {layer}, {type}",
+        network=_json(level.instance),
+        layer=level.layer,
+        type=level.type or Message("table.diff.no-type", "no type"),
+    )
 
 
 def _address(address: Address | None) -> str | None:
-    return address and f"{address.type} {_json(address.text)} at {_json(address.ports)}"
+    return address and Message(
+        "table.diff.port",
+        "{type} {address} at {ports}",
+        type=address.type,
+        address=_json(address.text),
+        ports=_json(address.ports),
+    )
 
 
 def _key_changes(before: Mapping[str, Any], after: Mapping[str, Any], whose: str = "") -> Iterator[Change]:
     for key in [*before, *(key for key in after if key not in before)]:
         old, new = (_json(extra[key]) if key in extra else None for extra in (before, after))
-        yield from _unequal(f"key {_json(key)}{whose}", old, new)
+        if old != new:
+            what = Message("table.diff.key", "key {key}", key=_json(key))
+            yield Change(_part(what, whose) if whose else what, old, new)
+
+
+def _part(part: str, whose: str) -> Message:
+    return Message("table.diff.part", "{part} of {whose}", part=part, whose=whose)
 
 
 def _unequal(what: str, before: str | None, after: str | None) -> Iterator[Change]:
@@ -246,5 +285,13 @@ def _pairs(
         yield key[0], before.get(key), after.get(key)
 
 
-def _size(items: Sized, what: str) -> str:
-    return f"{len(items)} {what}"
+def _servers(pod: SuperPod | None) -> str | None:
+    return pod and Message("table.diff.servers", "{number} servers", number=len(pod.servers))
+
+
+def _instances(group: Group | None) -> str | None:
+    return group and Message("table.diff.instances", "{number} instances", number=len(group.instances))
+
+
+def _device_count(server: Server | None) -> str | None:
+    return server and Message("table.diff.devices", "{number} devices", number=len(server.devices))
