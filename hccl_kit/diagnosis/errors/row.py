@@ -100,7 +100,7 @@ class KnownError(NamedTuple):
 
 def row_text(text: str) -> str:
     """A text of a table of errors as a message, which a sentence may hold; one with braces, as in commands, stays."""
-    return text if "{" in text or "}" in text else Message(TEXTS, text)
+    return text if isinstance(text, Message) or "{" in text or "}" in text else Message(TEXTS, text)
 
 
 def _first_match(patterns: Iterable[str], line: str) -> re.Match[str] | None:

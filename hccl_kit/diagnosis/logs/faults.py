@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
+from hccl_kit.base.message import Message
+from hccl_kit.base.wording import clauses
 from hccl_kit.diagnosis.errors.answers import Answer, answer_of, candidates
 from hccl_kit.diagnosis.errors.message import MAX_WORD
-from hccl_kit.diagnosis.errors.row import literal_of
+from hccl_kit.diagnosis.errors.row import literal_of, row_text
 from hccl_kit.diagnosis.errors.table import BY_CODE, ROWS
 from hccl_kit.diagnosis.facts import Fault
 from hccl_kit.diagnosis.logs.origins import without_prefix
@@ -116,7 +118,12 @@ def of_exception(name: str, text: str) -> Fault:
     fault = _consequence("PYTHON", text) or _of_answer("PYTHON", _answer(text, of_ascend=False), text)
     if fault is None:
         return Fault(None, "PYTHON", name, text[:MAX_WORD])
-    return known(fault._replace(kind=f"{name}: {fault.kind}"), text)
+    return known(
+        fault._replace(
+            kind=Message("diagnosis.with-reason", "{what}: {reason}", what=name, reason=row_text(fault.kind))
+        ),
+        text,
+    )
 
 
 def _consequence(module: str, text: str) -> Fault | None:
@@ -152,9 +159,13 @@ def known(fault: Fault, text: str, *, of_ascend: bool = False) -> Fault:
         fault = fault._replace(is_frame=not _HAS_REASON.search(text))
     fixes = [sentence.removeprefix(_FIX) for sentence in answer.says if sentence.startswith(_FIX)]
     values = [text for text in answer.says if not text.startswith(_FIX) and text != row.headline]
-    kind = f"{fault.kind}: {', '.join(values)}" if values and row.role == "cause" else fault.kind
+    kind = fault.kind
+    if values and row.role == "cause":
+        kind = Message("diagnosis.with-reason", "{what}: {reason}", what=row_text(kind), reason=clauses(values))
     fix = row.fix or "".join(fixes)
-    return fault._replace(role=row.role, fix=fix, kind=kind[:MAX_WORD], of_card=row.of_card)
+    return fault._replace(
+        role=row.role, fix=fix, kind=kind if len(kind) <= MAX_WORD else kind[:MAX_WORD], of_card=row.of_card
+    )
 
 
 @lru_cache(1 << 10)
