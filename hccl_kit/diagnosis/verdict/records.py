@@ -62,7 +62,7 @@ def records(evidence: Evidence) -> Records:
     files = [file for file in evidence.files if _attempt(file.file) == attempt and _folder(file.file) not in older]
     by_rank: dict[int, list[Event]] = defaultdict(list)
     for event in events:
-        if isinstance(event.fact, (Joined, *_OF_RANK)):
+        if isinstance(event.fact, (Joined, *_OF_RANK)) and event.fact.rank < MAX_RANK:
             by_rank[event.fact.rank].append(event)
     cut = dict(_cut(files))
     processes = {rank: event.process for rank, own in by_rank.items() for event in own if _is_record(event)}
