@@ -147,7 +147,7 @@ def switch_of(state: CardState | None) -> str | None:
     if state is None or state.neighbour is None or not state.neighbour.system:
         return None
     system, port = shown(state.neighbour.system), state.neighbour.port
-    return f"{system} port {shown(port)}" if port else system
+    return Message("preflight.port-of", "{switch} port {port}", switch=system, port=shown(port)) if port else system
 
 
 def _beyond(optics: Mapping[str, float]) -> Iterator[Message]:

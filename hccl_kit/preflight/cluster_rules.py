@@ -9,7 +9,7 @@ from typing import NamedTuple
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.hostlist import fold
 from hccl_kit.base.message import Message
-from hccl_kit.base.wording import counted, listed
+from hccl_kit.base.wording import counted, listed, sentences
 from hccl_kit.check.rule import Rule, run
 from hccl_kit.preflight.answer import ABSENT, FRAMEWORK, HOST, TABLE, TLS, Answer
 from hccl_kit.preflight.probes.cards import span
@@ -235,7 +235,7 @@ def _unlike(name: str, values: Mapping[str, str]) -> Iterator[Finding]:
         if rest:
             parts.append(_on_servers(counted(len(groups) - MAX_VALUES, "other value"), rest))
         yield Finding(
-            Message("preflight.difference", "{name} differs: {values}", name=name, values="; ".join(parts)),
+            Message("preflight.difference", "{name} differs: {values}", name=name, values=sentences(parts)),
             Message("preflight.difference.fix", "set {name} to the same value on all servers", name=name),
         )
 

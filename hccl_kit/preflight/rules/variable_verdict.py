@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from hccl_kit.base.message import Message
 from hccl_kit.base.origin import Release, dotted
-from hccl_kit.base.wording import joined
+from hccl_kit.base.wording import either, joined
 from hccl_kit.preflight.rules.variable_values import BY_PRODUCT, VALUES, WORDS, Accepted
 from hccl_kit.table.document import shown
 from hccl_kit.table.products import PRODUCT_NAMES
@@ -143,7 +143,7 @@ def _words(accepted: Accepted) -> list[Message]:
         Message(
             "preflight.values-from",
             "{values} from CANN {release} on",
-            values=" or ".join(values),
+            values=either(values),
             release=dotted(first),
         )
         for first, values in sorted(newer.items())
