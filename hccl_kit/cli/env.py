@@ -45,6 +45,7 @@ from hccl_kit.table.model import RankTable, Server
 from hccl_kit.table.products import PRODUCTS
 
 _SOURCES = 2
+_ALL_RANKS = Message("cli.env.all-ranks", "all ranks")
 _WIDTH = 100
 """Cells of a line of a reason, which begins with `_INDENT`."""
 _INDENT = " " * 6
@@ -205,7 +206,7 @@ def as_text(plan: VariablePlan) -> list[str]:
         first,
         *([_assumption()] if plan.assumes_linux else []),
         "",
-        Message("cli.env.all-ranks", "all ranks"),
+        _ALL_RANKS,
         *_variable_lines(plan.variables),
         *(line for server in plan.servers for line in ("", *_server(server))),
     ]
@@ -239,7 +240,7 @@ def _difference_lines(differences: Sequence[Difference]) -> list[str]:
     """A line for each difference, with the sources that have it; the warnings follow."""
     sources: dict[tuple[str, str], list[str]] = {}
     for difference in sorted(differences, key=lambda difference: difference.severity):
-        source = difference.source or Message("cli.env.all-ranks", "all ranks")
+        source = difference.source or _ALL_RANKS
         sources.setdefault((difference.severity, difference.text), []).append(source)
     return [printable(translated(_difference(*key, listed(names, _SOURCES)))) for key, names in sources.items()]
 

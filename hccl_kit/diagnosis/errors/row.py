@@ -103,6 +103,11 @@ def row_text(text: str) -> str:
     return text if isinstance(text, Message) or "{" in text or "}" in text else Message(TEXTS, text)
 
 
+def with_reason(what: str, reason: str) -> Message:
+    """What happened, and the reason that the line gives."""
+    return Message("diagnosis.with-reason", "{what}: {reason}", what=what, reason=reason)
+
+
 def _first_match(patterns: Iterable[str], line: str) -> re.Match[str] | None:
     for pattern in patterns:
         if literal_of(pattern) in line and (match := re.search(pattern, line)):

@@ -7,11 +7,10 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from hccl_kit.base.message import Message
 from hccl_kit.base.wording import clauses
 from hccl_kit.diagnosis.errors.answers import Answer, answer_of, candidates
 from hccl_kit.diagnosis.errors.message import MAX_WORD
-from hccl_kit.diagnosis.errors.row import literal_of, row_text
+from hccl_kit.diagnosis.errors.row import literal_of, row_text, with_reason
 from hccl_kit.diagnosis.errors.table import BY_CODE, ROWS
 from hccl_kit.diagnosis.facts import Fault
 from hccl_kit.diagnosis.logs.origins import without_prefix
@@ -119,9 +118,7 @@ def of_exception(name: str, text: str) -> Fault:
     if fault is None:
         return Fault(None, "PYTHON", name, text[:MAX_WORD])
     return known(
-        fault._replace(
-            kind=Message("diagnosis.with-reason", "{what}: {reason}", what=name, reason=row_text(fault.kind))
-        ),
+        fault._replace(kind=with_reason(name, row_text(fault.kind))),
         text,
     )
 
@@ -161,7 +158,7 @@ def known(fault: Fault, text: str, *, of_ascend: bool = False) -> Fault:
     values = [text for text in answer.says if not text.startswith(_FIX) and text != row.headline]
     kind = fault.kind
     if values and row.role == "cause":
-        kind = Message("diagnosis.with-reason", "{what}: {reason}", what=row_text(kind), reason=clauses(values))
+        kind = with_reason(row_text(kind), clauses(values))
     fix = row.fix or "".join(fixes)
     return fault._replace(
         role=row.role, fix=fix, kind=kind if len(kind) <= MAX_WORD else kind[:MAX_WORD], of_card=row.of_card

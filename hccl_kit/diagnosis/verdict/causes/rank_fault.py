@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from hccl_kit.base.message import Message
 from hccl_kit.base.wording import killed_by, sentences
-from hccl_kit.diagnosis.errors.row import row_text
+from hccl_kit.diagnosis.errors.row import row_text, with_reason
 from hccl_kit.diagnosis.facts import Event, Exited, Fault, ListenFailed, PeerClosed
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect
 from hccl_kit.diagnosis.verdict.endings import fix_of_kill
@@ -81,7 +81,7 @@ def _words(event: Event) -> tuple[str, str | None]:
     if fact.raised_at:
         kind = Message("diagnosis.raised-at", "{what} (at {place})", what=kind, place=fact.raised_at)
     if fact.code in _GENERIC and (reason := _REASON.search(fact.text)):
-        kind = Message("diagnosis.with-reason", "{what}: {reason}", what=kind, reason=reason[1][:MAX_TEXT])
+        kind = with_reason(kind, reason[1][:MAX_TEXT])
     return kind, fact.code
 
 
