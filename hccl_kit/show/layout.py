@@ -132,7 +132,12 @@ def _networks(table: RankTable) -> Iterator[str]:
             "show.outer", "layer {layer}: {name}, {ranks}", layer=layer, name=name, ranks=counted(size, "rank")
         )
     if len(sizes) > MAX_NETWORKS:
-        yield Message("show.more", "and {what}", what=counted(len(sizes) - MAX_NETWORKS, "more network"))
+        yield and_more(counted(len(sizes) - MAX_NETWORKS, "more network"))
+
+
+def and_more(what: Message) -> Message:
+    """That there are more than those that are drawn: `what` has their number."""
+    return Message("show.more", "and {what}", what=what)
 
 
 def _marks(findings: Sequence[Finding], table: RankTable) -> Mapping[Pointer, tuple[Finding, ...]]:

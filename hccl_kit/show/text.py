@@ -12,7 +12,7 @@ from hccl_kit.base.translation import translated
 from hccl_kit.base.wording import clauses, counted, plural, spans
 from hccl_kit.show.collapse import collapsed, one_by_one
 from hccl_kit.show.hosts import Card, Host, Run
-from hccl_kit.show.layout import FindingLine, Picture, Pod
+from hccl_kit.show.layout import FindingLine, Picture, Pod, and_more
 from hccl_kit.show.text_width import cut, padded, wrapped
 from hccl_kit.table.finding import Finding
 
@@ -57,7 +57,7 @@ def as_text(picture: Picture, width: int, *, color: bool = False) -> str:
     columns = _columns(shown, width)
     drawn = [line for pod in shown.pods for line in _pod(pod, shown, columns, width)]
     if shown.more_pods:
-        drawn.append(_Line(_and(counted(shown.more_pods, "more super pod"))))
+        drawn.append(_Line(translated(and_more(counted(shown.more_pods, "more super pod")))))
     lines = [
         *(_Line(line, _BOLD) for line in wrapped(printable(translated(shown.title)), width)),
         *(_Line(cut(printable(line.text), width), line.color) for line in drawn),
@@ -113,7 +113,9 @@ def _run(run: Run, noun: str, width: int) -> str:
     """Several servers on one line; `width` is the column of the names."""
     if not run.is_uniform:
         number = len(run.hosts)
-        return _and(counted(number, "more network") if noun == "network" else counted(number, "more server"))
+        return translated(
+            and_more(counted(number, "more network") if noun == "network" else counted(number, "more server"))
+        )
     facts: list[str] = [counted(len(run.hosts), noun)]
     if run.ranks:
         facts.append(Message("show.ranks", "ranks {ranks}", ranks=run.ranks))
@@ -121,10 +123,6 @@ def _run(run: Run, noun: str, width: int) -> str:
     none = Message("show.no-cards", "no cards each")
     facts.append(Message("show.cards", "cards {cards} each", cards=cards) if cards else none)
     return f"{padded(cut(_name(run), width), width)}  {translated(clauses(facts))}"
-
-
-def _and(what: Message) -> str:
-    return translated(Message("show.more", "and {what}", what=what))
 
 
 def _host(host: Host, columns: _Columns, width: int) -> Iterator[_Line]:
@@ -147,7 +145,7 @@ def _host(host: Host, columns: _Columns, width: int) -> Iterator[_Line]:
             where = Message("show.card-finding", "{noun} {cards}: {rule}", noun=noun, cards=ids, rule=rule)
             yield _Line("         " + translated(where), _color([finding]))
     if len(rows) > _MAX_ROWS:
-        yield _Line("    " + _and(counted(sum(map(bool, chain(*rows[_MAX_ROWS:]))), "more card")))
+        yield _Line("    " + translated(and_more(counted(sum(map(bool, chain(*rows[_MAX_ROWS:]))), "more card"))))
 
 
 def _cells(row: Sequence[Card | None], columns: _Columns, shown: Callable[[Card], str]) -> str:
