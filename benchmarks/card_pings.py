@@ -4,8 +4,8 @@
 
 A script plays ssh, and fakes of hccn_tool and npu-smi, which answer at once, play the tools of each server in a mount
 namespace of its own (needs root). All servers run on this machine at the same time, so 64 of them make its load 700.
-One card is dead, one module is weak: these two must be named, and nobody else; and hccn_tool must never run twice at
-once for a card. Real pings take seconds; the time here is that of the fakes.
+One card is dead and one module is weak: the report must name these two and no other card, and hccn_tool must never run
+twice at once for a card. Real pings take seconds; the time here is that of the fakes.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def main() -> int:
         f"{used.ru_utime + used.ru_stime:.0f} s of processor time with all fakes; twice at once: {len(twice)}"
     )
     is_right = len(findings) == 2 and all(map(str.startswith, findings, expected)) and not twice
-    print("right: both are named, and nobody else" if is_right else f"wrong: expected {expected}")
+    print("right: both are named, and no other card" if is_right else f"wrong: expected {expected}")
     return not is_right
 
 

@@ -98,20 +98,20 @@ def cards(root: Path, environ: Mapping[str, str]) -> Check:
     if not count and not has_smi:
         absent = Message("diagnosis.doctor.no-cards", "this machine shows no NPU; training runs on CPU")
         return Check("cards", "absent", absent)
-    found = Message("diagnosis.doctor.cards", "{count} in /dev, npu-smi found", count=count)
+    summary = Message("diagnosis.doctor.cards", "{count} in /dev, npu-smi found", count=count)
     if not has_smi:
-        found = Message("diagnosis.doctor.no-tool", "{count} in /dev, npu-smi not found", count=count)
+        summary = Message("diagnosis.doctor.no-tool", "{count} in /dev, npu-smi not found", count=count)
     if not count:
         fix = Message(
             "diagnosis.doctor.no-cards.fix",
             "in a container: start it with --device=/dev/davinci0 --device=/dev/davinci_manager ...",
         )
-        return Check("cards", "broken", found, fix)
+        return Check("cards", "broken", summary, fix)
     if packages.cann(root, environ) is None:
-        no_cann = Message("diagnosis.doctor.no-cann", "{found}, CANN not found", found=found)
+        no_cann = Message("diagnosis.doctor.no-cann", "{found}, CANN not found", found=summary)
         return Check("cards", "broken", no_cann, Message("diagnosis.doctor.no-cann.fix", "source set_env.sh of CANN"))
     next_step = Message("diagnosis.doctor.cards.fix", "hccl-kit preflight TABLE checks them for a job")
-    return Check("cards", "works", found, next_step)
+    return Check("cards", "works", summary, next_step)
 
 
 def convolutions(environ: Mapping[str, str]) -> Check:

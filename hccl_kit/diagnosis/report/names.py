@@ -30,7 +30,7 @@ def subject(diagnosis: Diagnosis, first: Suspect) -> str:
     if diagnosis.where == "all" and len(diagnosis.suspects) > 1:
         return Message("diagnosis.all-ranks", "all {number} ranks", number=len(diagnosis.suspects))
     if diagnosis.where == "host":
-        ranks = short_names(one for one in diagnosis.suspects if one.rank is not None)
+        ranks = short_names(suspect for suspect in diagnosis.suspects if suspect.rank is not None)
         if not ranks:
             return Message("diagnosis.host", "host {name}", name=first.server)
         return Message("diagnosis.host-ranks", "host {name} (ranks {ranks})", name=first.server, ranks=ranks)
@@ -45,7 +45,7 @@ def short_name(suspect: Suspect) -> str:
 def short_names(suspects: Iterable[Suspect]) -> str:
     """`0-7,9`."""
     suspects = list(dict.fromkeys(suspects))
-    ranks = {one.rank for one in suspects if one.rank is not None}
+    ranks = {suspect.rank for suspect in suspects if suspect.rank is not None}
     return ",".join([*spans(ranks), *(short_name(one) for one in suspects if one.rank is None)])
 
 
