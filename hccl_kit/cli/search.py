@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
+from shlex import quote
 from typing import Literal
 
 from hccl_kit.base import hostlist
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.host_name import check_host
 from hccl_kit.base.message import Message
+from hccl_kit.base.terminal import printable
 from hccl_kit.base.wording import joined, listed
 from hccl_kit.cli import complain
 from hccl_kit.cli.options import named_option
@@ -41,6 +44,13 @@ def hosts_of(text: str, *, simulate: bool) -> tuple[str, ...] | Literal["all"]:
     if text == EVERY and not simulate:
         return EVERY
     with named_option("--hosts"):
+        if Path(text).is_file():
+            raise KitError(
+                "cli.hosts-file",
+                "{file} is a file; accepted: names of servers, such as node[01-04] or node1,node2",
+                fix='--hosts "$(paste -sd, {file})" takes one name from each line',
+                file=quote(printable(text)),
+            )
         names = hostlist.expand(text)
         for name in names:
             check_host(name)

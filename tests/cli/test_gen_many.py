@@ -103,6 +103,14 @@ def test_many_servers_can_be_simulated(desk: Desk) -> None:
     assert check_text((desk.work / "hccl_8192s_65536p.json").read_bytes(), "t.json", find_product("910")).ok
 
 
+def test_a_file_in_place_of_names_is_refused_with_the_command_that_lists_its_names(desk: Desk) -> None:
+    (desk.work / "my hosts").write_text("node1\nnode2\n")
+    done = desk.gen("--device_num", "[0,8)", "--hosts", "my hosts", "--simulate")
+    assert (done.returncode, desk.written()) == (2, ["my hosts"])
+    assert "--hosts: 'my hosts' is a file; accepted: names of servers" in done.stderr
+    assert """--hosts "$(paste -sd, 'my hosts')" takes one name from each line""" in done.stderr
+
+
 def test_second_run_with_dry_run_changes_nothing(desk: Desk) -> None:
     arguments = ("--device_num", "[0,8)", "--hosts", "a[1-2]", "--simulate")
     dry = desk.gen(*arguments, "--dry-run")

@@ -82,6 +82,15 @@ class Request:
         return self.labels.parent / f"{self.images.resolve().name}_{self.task}_gt.txt"
 
     @property
+    def data_dir(self) -> Path:
+        """The folder that the label file names images in."""
+        if self.absolute:
+            return Path("/")
+        if self.is_list:
+            return self.images or self.labels.parent
+        return self.images if self.task == "det" and self.images else self.output.parent
+
+    @property
     def folder(self) -> Path:
         """Where the images of lines are written."""
         return self.output.with_suffix("")
@@ -181,6 +190,8 @@ def _convert(request: Request) -> None:
         progress.say(printable(f"warning: left out: {reason}"))
     rest = f", {len(left_out)} left out" if left_out else ""
     print(printable(f"{counted(len(lines), 'page' if request.task == 'det' else 'line')}{rest}: {request.output}"))
+    keys = f"dataset_root: .  data_dir: {request.data_dir}  label_file: {request.output}"
+    print(printable(f"next: in train.dataset or eval.dataset of a configuration: {keys}"))
 
 
 def _assert_places(request: Request) -> None:

@@ -138,6 +138,7 @@ def _export(request: Request, config: Config, world: World, notes: list[str]) ->
     with progress.track(paths, len(paths), "exporting") as tracked:
         for path in tracked:
             progress.say(str(export.export(network, shape, path, facts, order)), sys.stdout)
+    progress.say("next: docs/deploy.md: onnxruntime, MindSpore Lite, and atc for Ascend")
     if config.values.get("postprocess", {}).get("language_model"):
         progress.say("postprocess.language_model is in no exported file: they read what the network reads alone")
 

@@ -40,7 +40,10 @@ def test_the_det_gt_file_is_equivalent_to_the_folders(published: Path) -> None:
     done = convert(published)
     assert done.returncode == 0, done.stderr
     output = published / "images_det_gt.txt"
-    assert done.stdout == f"1 page, 1 left out: {output}\n"
+    first, step = done.stdout.splitlines()
+    assert first == f"1 page, 1 left out: {output}"
+    keys = f"dataset_root: .  data_dir: {published / 'images'}  label_file: {output}"
+    assert step == f"next: in train.dataset or eval.dataset of a configuration: {keys}"
     assert "warning: left out: " in done.stderr
     assert "img_2.jpg" in done.stderr
     assert "[20, 22.5]" in output.read_text(encoding="utf-8")
@@ -195,7 +198,7 @@ def test_the_label_file_of_a_published_set_is_read_by_the_trainer(
     labels, images = make(tmp_path)
     output = tmp_path / "det_gt.txt"
     assert main(["-d", name, "-i", str(images), "-l", str(labels), "-o", str(output)]) == 0
-    assert capsys.readouterr().out == f"{counted(len(expected), 'page')}: {output}\n"
+    assert capsys.readouterr().out.splitlines()[0] == f"{counted(len(expected), 'page')}: {output}"
     pages, bad = read_pages({"dataset_root": str(images), "data_dir": ".", "label_file": str(output)})
     assert bad == []
     assert {page.path.relative_to(images).as_posix(): list(page.texts) for page in pages} == {
@@ -251,7 +254,7 @@ def test_invalid_rows_are_named_and_counted(tmp_path: Path, capsys: pytest.Captu
     output = tmp_path / "det_gt.txt"
     assert main(["-d", "mlt2017", "-i", str(images), "-l", str(labels), "-o", str(output)]) == 0
     out, err = capsys.readouterr()
-    assert out == f"1 page, 3 left out: {output}\n"
+    assert out.splitlines()[0] == f"1 page, 3 left out: {output}"
     assert f"warning: left out: {label}:3: text is missing or blank: ''" in err
     assert f"warning: left out: {labels / 'gt_img_2.txt'}:1: expected x1,y1" in err
     assert f"warning: left out: {images / 'img_2.jpg'}: none of its regions can be used" in err
@@ -260,7 +263,9 @@ def test_invalid_rows_are_named_and_counted(tmp_path: Path, capsys: pytest.Captu
 def test_words_that_are_already_cropped_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     labels, images = iiit5k(tmp_path, ("train/1_1.png", "YOU"), ("train/1_2.png", "CAN"), ("train/9.png", "?"))
     assert main(["-d", "iiit5k", "-t", "rec", "-l", str(labels)]) == 0
-    assert capsys.readouterr().out == f"2 lines, 1 left out: {tmp_path / 'rec_gt.txt'}\n"
+    first, step = capsys.readouterr().out.splitlines()
+    assert first == f"2 lines, 1 left out: {tmp_path / 'rec_gt.txt'}"
+    assert f"data_dir: {tmp_path}  label_file: {tmp_path / 'rec_gt.txt'}" in step
     assert read_labels(tmp_path / "rec_gt.txt") == [("train/1_1.png", "YOU"), ("train/1_2.png", "CAN")]
     absolute = tmp_path / "abs.txt"
     options = ["-i", str(images), "--path_mode", "abs", "-o", str(absolute)]
