@@ -107,7 +107,8 @@ def evidence_of(found: Iterable[Found], notes: Iterable[str]) -> Evidence:
         raise KitError(
             with_reason(none, all_notes[0]) if all_notes else none,
             hint=Message(
-                "diagnosis.no-log-found.fix", "name the folder of the logs, such as ~/ascend/log or that of the launcher"
+                "diagnosis.no-log-found.fix",
+                "name the folder of the logs, such as ~/ascend/log or that of the launcher",
             ),
         )
     events = [event for part in parts for event in part.events]
