@@ -29,7 +29,12 @@ def diagnose(paths: Iterable[str | PathLike[str]], table: RankTable | None = Non
     Raises KitError if there is no log in `paths`, or if it is one path.
     """
     if isinstance(paths, str | PathLike):
-        raise KitError(f"{str(paths)!r} is one path, not a list of paths", hint="write diagnose([path])")
+        raise KitError(
+            "diagnosis.one-path",
+            "{path!r} is one path, not a list of paths",
+            fix="write diagnose([path])",
+            path=str(paths),
+        )
     return diagnosis_of([Path(path) for path in paths], table)
 
 

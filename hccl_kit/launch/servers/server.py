@@ -98,8 +98,8 @@ class Server:
                     return clean(told.text)
         cards = {row.rank: row.card for row in self.assignment.ranks}
         texts, log = self.assignment.texts, f"{self.assignment.folder}/rank_{report.blamed(cause)}.log"
-        end = report.End(phrase(texts, "agent.log-of-host", log=log, host=self.name), ())
-        return report.failure(texts, cause, cards, self.name, heartbeat=self.assignment.heartbeat, end=end)
+        left = report.End(phrase(texts, "agent.log-of-host", log=log, host=self.name), ())
+        return report.failure(texts, cause, cards, self.name, heartbeat=self.assignment.heartbeat, end=left)
 
 
 def finish(servers: Sequence[Server], selector: selectors.BaseSelector) -> None:

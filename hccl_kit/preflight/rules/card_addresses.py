@@ -111,7 +111,7 @@ def nic_addresses(node: Node, ids: Sequence[int]) -> tuple[dict[int, Card], dict
     """
     if _has_file_alone(node):
         there = _in_file(node, ids)
-        none = Message("preflight.none-in-file", "/etc/hccn.conf has none")
+        none: str = Message("preflight.none-in-file", "/etc/hccn.conf has none")
         missing = dict.fromkeys([device_id for device_id in ids if device_id not in there], none)
         return {device_id: Card(ip=texts[0]) for device_id, texts in there.items()}, missing
     on_vnic = bool(node.table.super_pods)
