@@ -18,7 +18,8 @@ _ROOT_CAUSE = (
     r"\brank *: (?P<rank>[0-9]{1,8}) \(local_rank: [0-9]{1,6}\)"
 )
 _IN_CHINESE = r"错误：(?P<host>[\w.:-]{1,255}) 的 "
-"""Begins what `hccl-kit run` prints in Chinese; what follows is as in the catalogue."""
+_STILL = "已有 [0-9.e+]{1,12} 秒没有完成新的 step"
+"""Parts of what `hccl-kit run` prints in Chinese, as in the catalogue."""
 _MAX_NODES = 4096
 _SIGNALS = {"Killed": 9, "Terminated": 15, "Segmentation fault": 11, "Aborted": 6, "Bus error": 7, "Hangup": 1}
 
@@ -199,8 +200,8 @@ ROWS: tuple[KnownError, ...] = (
         patterns=(
             r"error: rank (?P<ranks>[0-9]{1,8}) on device [0-9]{1,6} of (?P<host>[\w.:-]{1,255}) took no step for",
             r"error: ranks (?P<ranks>[0-9, ]{4,99}) of (?P<host>[\w.:-]{1,255}) took no step for",
-            rf"{_IN_CHINESE}[0-9]{{1,6}} 号卡上的 rank (?P<ranks>[0-9]{{1,8}}) 已有 [0-9.e+]{{1,12}} 秒没有完成新的 step",
-            rf"{_IN_CHINESE}rank (?P<ranks>[0-9, ]{{4,99}}) 已有 [0-9.e+]{{1,12}} 秒没有完成新的 step",
+            rf"{_IN_CHINESE}[0-9]{{1,6}} 号卡上的 rank (?P<ranks>[0-9]{{1,8}}) {_STILL}",
+            rf"{_IN_CHINESE}rank (?P<ranks>[0-9, ]{{4,99}}) {_STILL}",
         ),
         says=("rank {ranks} on {host}",),
         example="error: rank 3 on device 3 of n1 took no step for 60 s after step 5",
