@@ -20,6 +20,7 @@ from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 
 import hccl_kit
+from hccl_kit.agent.texts import TEXTS as OF_AGENT
 from hccl_kit.base.argument_problem import PROBLEMS
 from hccl_kit.base.help_format import help_texts
 from hccl_kit.base.help_text import HELP, texts_of
@@ -29,7 +30,7 @@ from hccl_kit.check.rule_pages import as_sections
 from hccl_kit.cli.kit import EXAMPLES, GROUPS, LAUNCHERS, VERBS
 from hccl_kit.cli.parsers import parser_of
 from hccl_kit.diagnosis.catalogue import CATALOGUE as RULES
-from hccl_kit.diagnosis.errors.row import ROLES, TEXTS
+from hccl_kit.diagnosis.errors.row import FIX, ROLES, TEXTS
 from hccl_kit.diagnosis.errors.table import ROWS
 from hccl_kit.diagnosis.logs.faults import CONSEQUENCES
 from hccl_kit.diagnosis.variable_pages import PAGES
@@ -54,7 +55,7 @@ _EPOCH = datetime(2026, 1, 1, tzinfo=timezone.utc)
 def messages() -> Iterator[tuple[str, str]]:
     """Id and template of every message, in the order of the sources; then the texts of tables."""
     yield from ((f"base.{name}", "{words}") for name in SYSTEM_ERRORS)
-    yield from PROBLEMS.items()
+    yield from (*PROBLEMS.items(), *OF_AGENT.items())
     for path in sorted(_PACKAGE.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
@@ -76,7 +77,8 @@ def _help_of_all_verbs() -> Iterator[str]:
 def _texts() -> Iterator[str]:
     yield from ROLES.values()
     for row in ROWS:
-        yield from (row.what, *row.says, *row.causes, row.tells_apart, row.fix, row.stage)
+        sentences = (sentence.removeprefix(FIX) for sentence in row.says)
+        yield from (row.what, row.headline, *sentences, *row.causes, row.tells_apart, row.fix, row.stage)
     for page in PAGES.values():
         yield from page
     yield from (recorder.reason for recorder in RECORDERS)
@@ -87,6 +89,8 @@ def _messages_of(name: str, call: ast.Call) -> Iterator[tuple[str, str]]:
     literals = [argument.value for argument in call.args if isinstance(argument, ast.Constant)]
     if name == "counted" and literals:  # the noun, as in `counted(len(servers), "server")`
         yield f"base.count-{str(literals[-1]).replace(' ', '-')}", "{number} {noun}"
+    if name == "Fault" and len(call.args) > 2 and isinstance(call.args[2], ast.Constant):
+        yield TEXTS, str(call.args[2].value)
     if name in _MAKERS and len(literals) == 2:
         id_, template = map(str, literals)
         yield id_, template

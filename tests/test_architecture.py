@@ -72,6 +72,7 @@ FLOORS = {
     },
     "launch": {
         "files": 0,
+        "agent_texts": 0,
         "job_ports": 0,
         "log_folder": 1,
         "nested": 0,

@@ -13,6 +13,7 @@
     progress     the steps that ranks count, and who has stopped
     evidence     what a failed rank has left: its error file and the end of its log
     report       the job in words
+    texts        the words, in English and as they were sent
     run_folder   the log folder of a run, and whether it is safe there
     port         the port of rank 0
     cores        how many threads a rank has

@@ -53,7 +53,8 @@ class Assignment(NamedTuple):
     start, "": where the agent does. `host` is the name of this server in messages, `node` its number. `limit` is the
     size in bytes at which a log is cut, 0: never. `heartbeat` is the time in seconds without a step after which the job
     is ended, 0: never. `grace` is the time in seconds between two signals to the ranks, the last of which is SIGKILL.
-    `prefix` shows the output of all ranks instead of rank 0. `bind` is one of `binding.BINDINGS`.
+    `prefix` shows the output of all ranks instead of rank 0. `bind` is one of `binding.BINDINGS`. `texts` are in the
+    language of the user, see `texts`.
     """
 
     command: tuple[str, ...]
@@ -81,6 +82,7 @@ class Assignment(NamedTuple):
     limit: int = 1024 * MIB
     prefix: bool = False
     bind: str = NONE
+    texts: dict[str, str] = {}  # noqa: RUF012 - never changed
 
     def to_json(self) -> str:
         """One line, which `read` takes."""
@@ -141,7 +143,7 @@ def read(text: str) -> Assignment:
             for row in given["defaults"]
         )
         numbers = ("node", "restarts_before", "max_restarts", "limit")
-        texts = {name: _texts(given[name]) for name in ("environ", "files")}
+        texts = {name: _texts(given[name]) for name in ("environ", "files", "texts")}
         values: dict[str, Any] = {**given, **texts, **{name: int(given[name]) for name in numbers}}
         port, (first, last) = given["port"], given["ports"]
         values.update(port=None if port is None else int(port), ports=(int(first), int(last)))

@@ -15,6 +15,7 @@ from hccl_kit.agent.output import Log, Prefixed
 from hccl_kit.agent.progress import Progress, furthest
 from hccl_kit.agent.ranks import Ranks
 from hccl_kit.agent.screen import OUT, Screen
+from hccl_kit.agent.texts import phrase
 
 if TYPE_CHECKING:
     from hccl_kit.agent.assignment import Assignment
@@ -51,7 +52,8 @@ class Attempt:
         names = [assignment.threads_name] if assignment.threads_name else []
         facts = [f"{name}={assignment.environ[name]}" for name in names]
         facts += [binding.text] if binding.text else []
-        screen.say(report.started(self.cards, assignment.host, port, facts, self.folder), OUT)
+        texts, host = assignment.texts, assignment.host
+        screen.say(report.started(texts, self.cards, host, port, more=facts, logs=self.folder), OUT)
         for rank in assignment.ranks:
             variables, cores = assignment.variables(rank, number, port), binding.cores.get(rank.card)
             pid = self.ranks.start(rank, assignment.command, variables, cores)
@@ -101,12 +103,14 @@ class Attempt:
         end = report.End(
             path, text, is_traceback=error is not None, is_shown=is_last and lines[-len(text) :] == text[-len(lines) :]
         )
-        failure = report.failure(cause, self.cards, self.assignment.host, self.assignment.heartbeat, end)
-        if not os.path.isdir(self.folder):
-            return f"{failure}  the log folder was removed: {self.folder}\n"
+        texts, host, heartbeat = self.assignment.texts, self.assignment.host, self.assignment.heartbeat
+        failure = report.failure(texts, cause, self.cards, host, heartbeat=heartbeat, end=end)
         lost = [log for log in self.logs.values() if log.lost]
-        if lost:
-            failure += f"  {sum(log.lost for log in lost)} bytes of the logs are lost: {self.folder}: {lost[0].why}\n"
+        if not os.path.isdir(self.folder):
+            failure += f"  {phrase(texts, 'agent.no-logs', folder=self.folder)}\n"
+        elif lost:
+            number, why = sum(log.lost for log in lost), lost[0].why
+            failure += f"  {phrase(texts, 'agent.lost-bytes', number=number, folder=self.folder, reason=why)}\n"
         return failure
 
     def note(self, words: str) -> None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from hccl_kit.agent.texts import ENGLISH, Texts, chained, phrase
+
 if TYPE_CHECKING:
     from hccl_kit.agent.machine import Machine
 
@@ -28,26 +30,27 @@ class Binding(NamedTuple):
         return min(map(len, self.cores.values()))
 
 
-def binding(kind: str, cards: Sequence[int], machine: Machine) -> Binding:
+def binding(kind: str, cards: Sequence[int], machine: Machine, texts: Texts = ENGLISH) -> Binding:
     """The binding of the ranks on `cards` of this machine; `kind` is NUMA or CORES.
 
     A share depends on the card and the machine, not on the other cards of the job: jobs side by side do not overlap.
     """
     if kind == NUMA and len(machine.nodes) < 2:
-        return Binding({}, "not bound: this server has one NUMA node")
+        return Binding({}, phrase(texts, "agent.one-node"))
     if machine.near.keys() >= set(cards):
         near = {card: cores & machine.allowed for card, cores in machine.near.items()}
-        source = "near the cards, by npu-smi"
+        source = phrase(texts, "agent.near")
     else:
         near = _dealt(machine.nodes, {*cards, *machine.cards, *machine.near})
-        source = f"NUMA nodes divided evenly among {len(near)} cards: npu-smi names no cores for them"
+        source = phrase(texts, "agent.divided", number=len(near))
     chosen = {card: _share(card, near, machine) if kind == CORES else near[card] for card in cards}
     bound = {card: cores for card, cores in chosen.items() if cores}
-    notes = [f"card {card}: this process may use no core near it" for card in cards if card not in bound]
+    notes = [phrase(texts, "agent.no-near-core", card=card) for card in cards if card not in bound]
     if kind == CORES and sum(map(len, bound.values())) > len(_joined(bound.values())):
-        notes.append("shared: fewer cores than cards")
-    lists = " ".join(as_list(bound[card]) if card in bound else "any" for card in cards)
-    return Binding(bound, f"cores {lists} ({'; '.join([source, *notes])})")
+        notes.append(phrase(texts, "agent.shared"))
+    lists = " ".join(as_list(bound[card]) if card in bound else phrase(texts, "agent.any-core") for card in cards)
+    notes_in_a_row = chained(texts, "agent.sentences", [source, *notes])
+    return Binding(bound, phrase(texts, "agent.cores", lists=lists, notes=notes_in_a_row))
 
 
 def as_list(cores: Collection[int]) -> str:

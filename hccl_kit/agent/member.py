@@ -36,9 +36,10 @@ from hccl_kit.agent.lines import (
     outputs,
 )
 from hccl_kit.agent.port import PortError
-from hccl_kit.agent.screen import ERR, OUT, Screen, left_out
+from hccl_kit.agent.screen import ERR, OUT, Screen
 from hccl_kit.agent.server import Server
 from hccl_kit.agent.supervise import PASSED_ON, SIGNALS, signals
+from hccl_kit.agent.texts import phrase
 
 if TYPE_CHECKING:
     from hccl_kit.agent.assignment import Assignment
@@ -52,8 +53,9 @@ OVER, ABANDONED = 0, 1
 class Reports(Screen):
     """The connection in the place of the screen: what ranks print becomes reports."""
 
-    def __init__(self) -> None:
-        super().__init__(lambda count: line(Said(left_out(count).decode(), ERR)))
+    def note_of_gap(self) -> str:
+        """The note as a report."""
+        return line(Said(super().note_of_gap(), ERR)).decode()
 
     def show(self, rank: int, data: bytes) -> None:
         """Report what a rank prints, unless too much waits already."""
@@ -125,6 +127,7 @@ class Member:
         """Get ready for the assignment; False if that is not possible, which is reported."""
         try:
             assignment = read(text.decode())
+            self.reports.texts = assignment.texts
             is_here = prepare(assignment)
             if is_here:
                 assignment = assignment._replace(files={})
@@ -203,20 +206,19 @@ def prepare(assignment: Assignment) -> bool:
 
     Raises OSError or UnsafeError.
     """
-    host, folder = os.uname().nodename, Path(assignment.folder)
+    texts, host, folder = assignment.texts, os.uname().nodename, Path(assignment.folder)
     if assignment.cwd:
         try:
             os.chdir(assignment.cwd)
         except OSError as error:
-            raise OSError(
-                f"{host} has no folder {assignment.cwd} ({error.strerror})"
-                "\n  fix: the programs of a job are at the same path on every server"
-            ) from error
+            why = phrase(texts, "agent.no-folder", host=host, folder=assignment.cwd, reason=error.strerror)
+            raise OSError(why) from error
     if (folder / run_folder.STARTED_HERE).exists():
         return True
     try:
-        run_folder.trusted_logs(folder.parent, lambda _: None)
+        run_folder.trusted_logs(folder.parent, lambda _: None, texts)
         folder.mkdir(mode=0o700, exist_ok=True)  # an agent that started ranks before has made it
     except OSError as error:
-        raise OSError(f"cannot make the log folder {folder} on {host}: {error.strerror}") from error
+        why = phrase(texts, "agent.cannot-log", folder=folder, host=host, reason=error.strerror)
+        raise OSError(why) from error
     return False

@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 import socket
 
+from hccl_kit.agent.texts import ENGLISH, Texts, phrase
+
 TRIES = 20
 
 
@@ -12,8 +14,8 @@ class PortError(Exception):
     """No such port can be bound."""
 
 
-def free_port(given: int | None, ports: tuple[int, int]) -> int:
-    """A port that can be bound on this host: `given`, or a random one of the range. Raises PortError."""
+def free_port(given: int | None, ports: tuple[int, int], texts: Texts = ENGLISH) -> int:
+    """A port that can be bound on this host: `given`, or a random one of the range. Raises PortError, in a language."""
     first, last = ports
     for port in [given] if given is not None else random.sample(range(first, last + 1), TRIES):
         with socket.socket() as probe:
@@ -23,5 +25,6 @@ def free_port(given: int | None, ports: tuple[int, int]) -> int:
             except OSError:
                 continue
         return port
-    what = f"port {given}" if given is not None else f"{TRIES} random ports of {first} to {last}"
-    raise PortError(what + " cannot be bound on this host (in use, or below 1024 without privileges)")
+    if given is not None:
+        raise PortError(phrase(texts, "agent.port-in-use", port=given))
+    raise PortError(phrase(texts, "agent.no-port", number=TRIES, first=first, last=last))

@@ -1,4 +1,4 @@
-"""The job in words: the line at its start, why it ended, what comes next. Pure functions."""
+"""The job in words, in a language: the line at its start, why it ended, what comes next. Pure functions."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from hccl_kit.agent.assignment import SCHEDULER
 from hccl_kit.agent.job import HUNG, Cause, Exited, Hung, Tell, exit_code
+from hccl_kit.agent.texts import Texts, chained, phrase
 
 
 class End(NamedTuple):
@@ -19,18 +20,21 @@ class End(NamedTuple):
     is_shown: bool = False
 
 
-def started(ranks: Mapping[int, int], host: str, port: int, more: Sequence[str], logs: str) -> str:
+def started(texts: Texts, ranks: Mapping[int, int], host: str, port: int, *, more: Sequence[str], logs: str) -> str:
     """The line at the start; `ranks` are the cards by rank, `port` is 0 if the ranks need none."""
     numbers = sorted(rank for rank in ranks if rank != SCHEDULER)
-    cards = " ".join(str(ranks[rank]) for rank in numbers)
-    parts = [f"ranks {numbers[0]} to {numbers[-1]} on devices {cards}"] if numbers else []
-    parts += ["the scheduler"] if SCHEDULER in ranks else []
-    facts = ", ".join([*([f"port {port}"] if port else []), *more, f"logs in {logs}"])
-    return f"{' and '.join(parts)} of {host}, {facts}\n"
+    if numbers:
+        id_ = "agent.ranks-and-scheduler" if SCHEDULER in ranks else "agent.ranks"
+        cards = " ".join(str(ranks[rank]) for rank in numbers)
+        who = phrase(texts, id_, first=numbers[0], last=numbers[-1], cards=cards, host=host)
+    else:
+        who = phrase(texts, "agent.scheduler", host=host)
+    ports = [phrase(texts, "agent.port", port=port)] if port else []
+    return chained(texts, "agent.clauses", [who, *ports, *more, phrase(texts, "agent.logs", folder=logs)]) + "\n"
 
 
 def name(rank: int) -> str:
-    """`rank 3`, or `scheduler`."""
+    """`rank 3`, or `scheduler`: in the name of its log."""
     return "scheduler" if rank == SCHEDULER else f"rank {rank}"
 
 
@@ -39,33 +43,30 @@ def blamed(cause: Exited | Hung) -> int:
     return cause.rank if isinstance(cause, Exited) else cause.ranks[0]
 
 
-def failure(cause: Exited | Hung, ranks: Mapping[int, int], host: str, heartbeat: float, end: End) -> str:
+def failure(
+    texts: Texts, cause: Exited | Hung, ranks: Mapping[int, int], host: str, *, heartbeat: float, end: End
+) -> str:
     """Which rank failed first, how, and where its output ends."""
-    if isinstance(cause, Hung):
-        rank = cause.ranks[0]
-        who = f"rank {rank} on device {ranks[rank]}"
-        if len(cause.ranks) > 1:
-            who = "ranks " + ", ".join(map(str, cause.ranks))
-        what = f"{who} of {host} took no step for {heartbeat:g} s after step {cause.step}"
+    rank = blamed(cause)
+    card = ranks[rank]
+    if isinstance(cause, Exited):
+        id_ = "agent.scheduler-failed" if rank == SCHEDULER else "agent.rank-failed"
+        what = phrase(texts, id_, rank=rank, card=card, host=host, status=exit_status(texts, cause.code))
     else:
-        card = "" if cause.rank == SCHEDULER else f" on device {ranks[cause.rank]}"
-        what = f"{name(cause.rank)}{card} of {host} failed with {exit_status(cause.code)}"
-    if end.is_shown:
-        where = "its traceback is" if end.is_traceback else "its last lines are"
-        lines = [f"  {where} above, and in {end.log}"]
-    else:
-        where = "its traceback, from" if end.is_traceback else "the end of"
-        lines = [f"  {where} {end.log}:", *end.lines]
-    return "\n".join(["", "error: " + what, *lines, ""])
+        id_ = "agent.ranks-still" if len(cause.ranks) > 1 else "agent.rank-still"
+        several, seconds = ", ".join(map(str, cause.ranks)), f"{heartbeat:g}"
+        what = phrase(texts, id_, rank=rank, ranks=several, card=card, host=host, seconds=seconds, step=cause.step)
+    where = f"agent.{'traceback' if end.is_traceback else 'lines'}{'-above' if end.is_shown else ''}"
+    lines = [] if end.is_shown else end.lines
+    return "\n".join(["", what, "  " + phrase(texts, where, log=end.log), *lines, ""])
 
 
-def exit_status(code: int) -> str:
+def exit_status(texts: Texts, code: int) -> str:
     """`exit code 137 (SIGKILL)`."""
     try:
-        name = f" ({signal.Signals(code - 128).name})" if code > 128 else ""
-    except ValueError:
-        name = ""
-    return f"exit code {code}{name}"
+        return phrase(texts, "agent.killed", code=code, signal=signal.Signals(code - 128).name)
+    except ValueError:  # no signal
+        return phrase(texts, "agent.exit-code", code=code)
 
 
 def ending(cause: Cause) -> str:
@@ -77,19 +78,15 @@ def ending(cause: Cause) -> str:
     return f"ending gone -1 {exit_code(cause)}"
 
 
-def ended_by(number: int, logs: str) -> str:
+def ended_by(texts: Texts, number: int, logs: str) -> str:
     """The job was ended by a signal of the user."""
-    return f"ended by {signal.Signals(number).name}; logs in {logs}\n"
+    return phrase(texts, "agent.ended", signal=signal.Signals(number).name, folder=logs) + "\n"
 
 
-UNKILLABLE = "note: a process of a rank survives SIGKILL: it hangs in a driver\n"
-
-
-def next_step(tell: Tell, max_restarts: int) -> str:
+def next_step(texts: Texts, tell: Tell, max_restarts: int) -> str:
     """What the job does after a failure."""
-    if tell.what == "unkillable":
-        return UNKILLABLE
-    if tell.what == "restart":
-        return f"restart {tell.number} of {max_restarts} in {tell.step} s\n"
-    steps = f"step {tell.step}, previously step {tell.last_step}"
-    return f"giving up after restart {tell.number}: no progress ({steps})\n"
+    id_ = {"unkillable": "agent.unkillable", "restart": "agent.restart"}.get(tell.what, "agent.no-progress")
+    said = phrase(
+        texts, id_, number=tell.number, most=max_restarts, seconds=tell.step, step=tell.step, before=tell.last_step
+    )
+    return said + "\n"

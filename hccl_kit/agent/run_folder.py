@@ -13,32 +13,38 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from hccl_kit.agent.texts import ENGLISH, Texts, phrase
+
 LOGS = "hccl_logs"
 STARTED_HERE = ".started-here"
 """A file in the log folder where a job of several servers was started: a server that sees it has the same disk."""
 
 
 class UnsafeError(Exception):
-    """A folder that is not safe; the message has the next step in its second line."""
+    """A folder that is not safe: why, and the next step; its text has both."""
+
+    def __init__(self, texts: Texts, id_: str, folder: Path) -> None:
+        self.what, self.fix = (phrase(texts, name, folder=folder) for name in (id_, f"{id_}.fix"))
+        super().__init__(phrase(texts, "agent.unsafe", what=self.what, fix=self.fix))
 
 
-def trusted_logs(logs: Path, note: Callable[[str], object]) -> Path:
-    """The folder `logs`, absolute, made if it is not there. `note` gets the risks that the user may accept.
+def trusted_logs(logs: Path, note: Callable[[str], object], texts: Texts = ENGLISH) -> Path:
+    """The folder `logs`, absolute, made if it is not there. `note` gets the risks that the user may accept, in a
+    language.
 
     Raises UnsafeError, and OSError if the folder cannot be made.
     """
     here = logs.parent
     owner = here.stat().st_uid
     ours = {0, os.geteuid(), owner}  # on a network disk, root may be another user
-    _trust(here, note)
+    _trust(here, note, texts)
     if owner not in (0, os.geteuid()):
-        note(f"the folder {here} belongs to user {owner}, who may replace the files of this job")
+        note(phrase(texts, "agent.of-user", folder=here, user=owner))
     if os.path.lexists(logs):
         if not {logs.lstat().st_uid, logs.stat().st_uid} <= ours:
-            what = f"the folder {logs} belongs to another user, who may replace the logs of a job"
-            raise UnsafeError(f"{what}\n  fix: start in a folder of your own")
+            raise UnsafeError(texts, "agent.of-other", logs)
         if logs.is_dir():
-            _trust(logs, note)
+            _trust(logs, note, texts)
     if not logs.is_dir():
         logs.mkdir(mode=0o700)
     return logs
@@ -62,13 +68,12 @@ def name_of_run() -> str:
     return time.strftime("%Y%m%d-%H%M%S-") + str(int.from_bytes(os.urandom(4), "big"))
 
 
-def _trust(folder: Path, note: Callable[[str], object]) -> None:
+def _trust(folder: Path, note: Callable[[str], object], texts: Texts) -> None:
     """Who may write to a folder that is not sticky may replace what is in it."""
     found = folder.stat()
     if found.st_mode & stat.S_ISVTX:
         return
     if found.st_mode & stat.S_IWOTH:
-        what = f"every user may write to the folder {folder}, and replace the logs of a job"
-        raise UnsafeError(f"{what}\n  fix: chmod o-w {folder}, or start in a folder of your own")
+        raise UnsafeError(texts, "agent.of-all", folder)
     if found.st_mode & stat.S_IWGRP and found.st_gid != os.geteuid():  # a group of one user has the number of the user
-        note(f"group {found.st_gid} may write to the folder {folder}, and replace the files of this job")
+        note(phrase(texts, "agent.of-group", folder=folder, group=found.st_gid))

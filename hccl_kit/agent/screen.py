@@ -6,10 +6,12 @@ What the reader does not take in time is left out, and counted, but the report o
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+
+from hccl_kit.agent.texts import ENGLISH, Texts, phrase
 
 OUT, ERR = 1, 2
 MAX_WAITING = 1 << 20
@@ -20,19 +22,15 @@ PIECE = 4096
 """Bytes of one write, so that progress is seen: what a pipe takes at once."""
 
 
-def left_out(count: int) -> bytes:
-    """The note that bytes of a rank are not shown."""
-    return f"\n[{count} bytes are not shown: the screen was too slow; see the log]\n".encode()
-
-
 class Screen:
     """Standard output and standard error. Either may be closed, or lose its reader; the job goes on.
 
-    `last` is the rank whose output ends what was shown; None for others, and after a gap.
+    `texts` are in the language of the reader. `last` is the rank whose output ends what was shown; None for others, and
+    after a gap.
     """
 
-    def __init__(self, left_out: Callable[[int], bytes] = left_out) -> None:
-        self.note_of_gap = left_out
+    def __init__(self, texts: Texts = ENGLISH) -> None:
+        self.texts = texts
         self.last: int | None = None
         self.queue: deque[tuple[int, bytes]] = deque()
         self.waiting = 0
@@ -57,7 +55,7 @@ class Screen:
                 self.last = None
                 return
             if self.left_out:
-                self._add(OUT, self.note_of_gap(self.left_out))
+                self._add(OUT, _encoded(self.note_of_gap()))
                 self.left_out = 0
             self._add(OUT, data)
             self.last = rank
@@ -65,8 +63,12 @@ class Screen:
     def say(self, text: str, to: int = ERR) -> None:
         """Show a message of the agent, behind what was shown before."""
         with self.changed:
-            self._add(to, text.encode("utf-8", "backslashreplace"))
+            self._add(to, _encoded(text))
             self.last = None
+
+    def note_of_gap(self) -> str:
+        """The note that bytes of a rank are not shown."""
+        return f"\n{phrase(self.texts, 'agent.not-shown', number=self.left_out)}\n"
 
     def finish(self) -> None:
         """Wait until all is shown, or the reader has stopped reading."""
@@ -102,3 +104,7 @@ class Screen:
                 data = data[os.write(to, data) :]
         except OSError:  # closed, without a reader, or a full disk
             self.gone.add(to)
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode(getattr(sys.stdout, "encoding", None) or "utf-8", "backslashreplace")

@@ -56,7 +56,7 @@ class Server:
             return 0
         if given is not None and all(rank.rank != 0 for rank in self.assignment.ranks):
             return given
-        return free_port(given, self.assignment.ports)
+        return free_port(given, self.assignment.ports, self.assignment.texts)
 
     def send(self, number: int, *, to_leaders: bool = False) -> None:
         """Send a signal to every process of the ranks, or to the ranks themselves."""
@@ -113,4 +113,5 @@ class Server:
 def _binding(assignment: Assignment) -> Binding:
     if assignment.bind == NONE:
         return Binding({}, "")
-    return binding(assignment.bind, [rank.card for rank in assignment.ranks], this_machine(assignment.environ))
+    cards = [rank.card for rank in assignment.ranks]
+    return binding(assignment.bind, cards, this_machine(assignment.environ), assignment.texts)

@@ -14,6 +14,7 @@ from hccl_kit.agent import job, report
 from hccl_kit.agent.job import Clear, Due, Exited, Hung, Lost, Send, Signalled, Start, State
 from hccl_kit.agent.screen import Screen
 from hccl_kit.agent.server import Server
+from hccl_kit.agent.texts import phrase
 
 if TYPE_CHECKING:
     from hccl_kit.agent.assignment import Assignment
@@ -63,7 +64,7 @@ def supervise(assignment: Assignment, objection: Callable[[Job], str] | None = N
     PortError if the given port is in use, and OSError if a log cannot be made, before anything was started.
     """
     with signals() as arrived, selectors.DefaultSelector() as selector:
-        screen = Screen()
+        screen = Screen(assignment.texts)
         server = Server(assignment.here(os.environ), selector, screen)
         ranks = frozenset(rank.rank for rank in assignment.ranks)
         supervisor = Supervisor(arrived, selector, screen)
@@ -75,7 +76,7 @@ def supervise(assignment: Assignment, objection: Callable[[Job], str] | None = N
 
 
 class Supervisor:
-    """The clock, and the signals in the pipe `arrived`; `run` looks after one job.
+    """The clock, and the signals in the pipe `arrived`; `run` looks after one job, in the language of the screen.
 
     What is registered with `selector` has a function without arguments as its data, which is called when it is ready.
     """
@@ -107,7 +108,7 @@ class Supervisor:
         """An UNDECIDED job and what is to be done now: a restart, unless there is an objection, which is said."""
         if not objection:
             return job.restart(now, time.monotonic())
-        self.screen.say(f"not restarted: {objection}\n")
+        self.screen.say(phrase(self.screen.texts, "agent.not-restarted", reason=objection) + "\n")
         return now._replace(state=State.OVER), ()
 
     def wait(self, seconds: float) -> Signalled | None:
@@ -148,12 +149,12 @@ class Supervisor:
 
     def _text(self, now: Job, tell: Tell) -> str:
         if isinstance(tell.cause, Signalled):
-            return report.ended_by(tell.cause.number, self.edge.logs(now.attempt))
+            return report.ended_by(self.screen.texts, tell.cause.number, self.edge.logs(now.attempt))
         if isinstance(tell.cause, Lost):
             return tell.cause.text
         if tell.cause is not None:
             return self.edge.failure(tell.cause)
-        return report.next_step(tell, now.max_restarts)
+        return report.next_step(self.screen.texts, tell, now.max_restarts)
 
 
 @contextmanager

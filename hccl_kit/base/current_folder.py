@@ -5,9 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import MutableMapping
 
+from hccl_kit.base.message import Message
+
 NAMES = ("PATH", "PYTHONPATH")
 """Lists of folders, in which an empty or relative part means the current one."""
-NOTE = "note: PATH has an empty or relative part, the current folder; no programs are taken from there"
+NOTE = Message(
+    "base.current-folder",
+    "note: PATH has an empty or relative part, the current folder; no programs are taken from there",
+)
 
 
 def leave_out(environ: MutableMapping[str, str]) -> list[str]:

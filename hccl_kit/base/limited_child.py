@@ -17,6 +17,7 @@ import threading
 import time
 from typing import NamedTuple
 
+from hccl_kit.base.message import Message
 from hccl_kit.base.own_program import own_program
 
 _CHECKED = 1.0
@@ -39,8 +40,10 @@ def limited_program(limits: Limits, module: str, *arguments: str) -> tuple[str, 
 def why_ended(code: int, limits: Limits) -> str:
     """Why a child ended early: `code` is what `subprocess` says of it."""
     if code == -signal.SIGXCPU:
-        return f"reading it takes more than {limits.seconds} s"
-    return f"reading it ends with {signal.Signals(-code).name}" if code < 0 else "reading it fails"
+        return Message("base.reads-too-long", "reading it takes more than {seconds} s", seconds=limits.seconds)
+    if code < 0:
+        return Message("base.read-killed", "reading it ends with {signal}", signal=signal.Signals(-code).name)
+    return Message("base.read-fails", "reading it fails")
 
 
 def allow_seconds(seconds: int) -> None:

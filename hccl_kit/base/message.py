@@ -29,3 +29,9 @@ class Message(str):
     def __getnewargs_ex__(self) -> tuple[tuple[str, str], dict[str, object]]:
         """How copies and other processes make it again."""
         return (self.id, self.template), self.values
+
+
+def reason_of(error: Exception) -> str:
+    """What an error says: the message that it was made with, if it was."""
+    first = next(iter(error.args), None)
+    return first if isinstance(first, Message) else str(error)

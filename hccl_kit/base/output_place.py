@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory, TemporaryFile
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
-from hccl_kit.base.wording import system_reason
+from hccl_kit.base.wording import row, system_reason
 
 PICTURES = (".png", ".jpg", ".jpeg", ".webp", ".bmp")
 
@@ -116,7 +116,7 @@ def _assert_not_taken(taken: list[Path], option: str, *, force: bool) -> None:
             "{option}: {paths} already exists",
             fix="--force overwrites it, or write elsewhere",
             option=option,
-            paths=", ".join(map(str, taken)),
+            paths=row(map(str, taken)),
         )
 
 

@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hccl_kit.base.message import Message
+from hccl_kit.base.message import Message, reason_of
 
 if TYPE_CHECKING:
     from gettext import GNUTranslations
@@ -54,8 +54,14 @@ def speak(language: str) -> None:
     _spoken[:] = [language if all(map(_has_chinese, (sys.stdout, sys.stderr))) else ENGLISH]
 
 
+def spoken() -> str:
+    """The language of `translated`."""
+    return _spoken[0]
+
+
 def translated(text: str, table: str = "") -> str:
-    """A message in the chosen language, with the messages among its values; English if the catalogue lacks it.
+    """A message in the chosen language, with the messages among its values and in errors; English if the catalogue
+    lacks it.
 
     Any other text is looked up by itself under the id that the texts of its `table` share; without a table it is
     returned as it is.
@@ -65,8 +71,13 @@ def translated(text: str, table: str = "") -> str:
     if not isinstance(text, Message):
         return _catalogue().pgettext(table, text) if table and text else text
     template = _catalogue().pgettext(text.id, text.template)
-    values = {name: translated(value) if isinstance(value, str) else value for name, value in text.values.items()}
+    values = {name: _translated_value(value) for name, value in text.values.items()}
     return template.format_map(values).replace("） ", "）")  # a value may end in a bracket, which needs no space
+
+
+def _translated_value(value: object) -> object:
+    text = reason_of(value) if isinstance(value, Exception) else value
+    return translated(text) if isinstance(text, str) else text
 
 
 @cache

@@ -100,6 +100,28 @@ def system_reason(error: OSError) -> str:
     return Message(f"base.{name}", "{words}", words=error.strerror)
 
 
+def as_note(what: str) -> Message:
+    """A note for the user: "note: ..."."""
+    return Message("base.note", "note: {what}", what=what)
+
+
+def not_started(program: str, error: OSError) -> Message:
+    """That a program cannot be started, and why."""
+    return Message(
+        "base.not-started", "{program} cannot be started: {reason}", program=program, reason=system_reason(error)
+    )
+
+
+def no_answer(seconds: float) -> Message:
+    """That a program gave no answer in time."""
+    return Message("base.no-answer", "no answer in {seconds:g} s", seconds=seconds)
+
+
+def exit_code(number: int | None) -> Message:
+    """How a process ended: "exit code 1"."""
+    return Message("base.exit-code", "exit code {code}", code=number)
+
+
 def killed_by(number: int) -> Message:
     """How a process ended: `killed_by(9)` is "killed by SIGKILL"; signals without a name have their number."""
     try:

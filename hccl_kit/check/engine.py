@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from hccl_kit.base.message import Message
-from hccl_kit.base.wording import joined
+from hccl_kit.base.wording import joined, row
 from hccl_kit.check.result import UNKNOWN_FORMAT, Report
 from hccl_kit.check.rule import run
 from hccl_kit.check.rules import RULE_BY_ID, RULES, reading
@@ -130,7 +130,7 @@ def _findings_of_kind(value: Any, kind: kinds.Kind | None, product: Product | No
     """What is wrong with the document before its structure is checked, at most one finding."""
     at = ("version",) if isinstance(value, dict) and "version" in value else ()
     if kind is None:
-        accepted = ", ".join(f'"{version}"' for version in kinds.KNOWN_VERSIONS)
+        accepted = row(f'"{version}"' for version in kinds.KNOWN_VERSIONS)
         message = Message(
             "HK107.unknown",
             "version {version} is unknown; accepted: {accepted}",

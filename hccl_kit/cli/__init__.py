@@ -13,8 +13,8 @@ from hccl_kit.base import ctrl_c  # noqa: F401  # first: Ctrl-C while the rest l
 from hccl_kit.base.colors import with_labels
 from hccl_kit.base.current_folder import NOTE, leave_out
 from hccl_kit.base.errors import EXIT_CANNOT_RUN, EXIT_INTERRUPTED, EXIT_PIPE, KitError
-from hccl_kit.base.message import Message
-from hccl_kit.base.terminal import settle, shown, wants_color
+from hccl_kit.base.interruptible import INTERRUPTED
+from hccl_kit.base.terminal import clean, settle, shown, wants_color
 from hccl_kit.base.translation import translated
 from hccl_kit.base.wording import system_reason
 
@@ -42,7 +42,7 @@ def exit_code_of(program: Callable[[], int]) -> int:
     except KitError as error:
         return _stopped(error.exit_code, error.render())
     except KeyboardInterrupt:
-        return _stopped(EXIT_INTERRUPTED, Message("cli.interrupted", "interrupted"))
+        return _stopped(EXIT_INTERRUPTED, INTERRUPTED)
     except BrokenPipeError:
         return _stopped(EXIT_PIPE)
     except OSError as error:
@@ -57,7 +57,7 @@ def exit_code_of(program: Callable[[], int]) -> int:
 def complain(text: str) -> None:
     """Print to stderr, in the language of the user; nothing if it is closed, since `print` would write to stdout."""
     if sys.stderr is not None:
-        text = translated(text)
+        text = clean(translated(text))
         print(with_labels(text) if wants_color(sys.stderr) else text, file=sys.stderr)
 
 

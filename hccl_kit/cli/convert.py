@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 from hccl_kit.base.arguments import Parser
 from hccl_kit.base.errors import EXIT_OK
-from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import printable, shown
+from hccl_kit.base.wording import as_note
 from hccl_kit.cli import complain, exit_code_of, say
 from hccl_kit.cli.options import add_force
 from hccl_kit.cli.output_files import OutputFile, check_file, check_folder, write_files
@@ -63,7 +63,7 @@ def _convert(request: ConvertRequest) -> int:
         check_file(path)
     table, lost = convert(read_table(request.table), request.to)
     for line in lost:
-        complain(printable(Message("cli.convert.lost", "note: {what}", what=line)))
+        complain(printable(as_note(line)))
     text = valid_text(table, str(path or STDIN))
     if path is None:
         print(shown(text))

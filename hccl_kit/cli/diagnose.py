@@ -38,6 +38,7 @@ from hccl_kit.base.paragraph import paragraph_width
 from hccl_kit.base.progress import show_progress
 from hccl_kit.base.terminal import clean, printable, wants_color
 from hccl_kit.base.translation import translated
+from hccl_kit.base.wording import as_note, row
 from hccl_kit.check.engine import check_text
 from hccl_kit.cli import complain, exit_code_of
 from hccl_kit.cli.options import add_force, add_format, add_ssh_option, add_timeout, path_with
@@ -167,8 +168,8 @@ def _collect(path: Path, logs: Sequence[Path], *, is_new: bool) -> None:
     collected = collect(given, {"report.json": json.dumps(parts_of(None)[0], indent=2)}, mask)
     write_atomically(path, collected.data, mode=0o600, is_new=is_new)
     for note in [*notes, *collected.notes]:
-        complain(f"note: {printable(note)}")
-    complain(f"wrote: {printable(str(path))}; read it before you publish it")
+        complain(as_note(note))
+    complain(Message("cli.diagnose.wrote", "wrote: {file}; read it before you publish it", file=printable(str(path))))
 
 
 def _most_telling(request: DiagnoseRequest, logs: Sequence[Path]) -> str | None:
@@ -188,9 +189,7 @@ def _table_and_logs(arguments: Sequence[str]) -> tuple[RankTable | None, list[Pa
     """The rank table among the arguments, and the others. Raises KitError if there are two tables."""
     tables = {name: table for name in arguments if (table := _table(name)) is not None}
     if len(tables) > 1:
-        raise KitError(
-            "cli.diagnose.two-rank-tables", "two rank tables: {tables}; a job has one", tables=", ".join(tables)
-        )
+        raise KitError("cli.diagnose.two-rank-tables", "two rank tables: {tables}; a job has one", tables=row(tables))
     return next(iter(tables.values()), None), [Path(name) for name in arguments if name not in tables]
 
 

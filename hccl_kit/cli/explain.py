@@ -30,6 +30,7 @@ from hccl_kit.base.message import Message
 from hccl_kit.base.paragraph import filled, paragraph_width
 from hccl_kit.base.terminal import clean, printable, wants_color
 from hccl_kit.base.translation import translated
+from hccl_kit.base.wording import row
 from hccl_kit.check.engine import check_text
 from hccl_kit.check.report.text import as_text
 from hccl_kit.check.rules import RULE_BY_ID
@@ -196,7 +197,7 @@ def _in_file(file: str, stream: BufferedReader | None, ids: frozenset[str], prod
             "cli.explain.others",
             "{file}: no such finding; hccl-check reports {rules}",
             file=printable(name),
-            rules=", ".join(others),
+            rules=row(others),
         )
     )
 

@@ -14,6 +14,7 @@ from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import in_columns
 from hccl_kit.base.translation import choose_language, leading_language, translated
 from hccl_kit.base.typos import nearest
+from hccl_kit.base.wording import row
 from hccl_kit.cli import complain, exit_code_of
 
 GROUPS: Mapping[str, Mapping[str, str]] = {
@@ -136,7 +137,7 @@ def _unknown(verb: str) -> KitError:
         "{verb!r} is not a verb; accepted: {verbs}",
         hint=hint,
         verb=verb[:80],
-        verbs=", ".join(VERBS),
+        verbs=row(VERBS),
     )
 
 

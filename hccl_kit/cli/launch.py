@@ -24,6 +24,7 @@ from hccl_kit.base.arguments import Parser, split_command
 from hccl_kit.base.errors import EXIT_OK, KitError
 from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import printable
+from hccl_kit.base.wording import row
 from hccl_kit.cli import complain, exit_code_of, say
 from hccl_kit.cli.command import (
     command_of,
@@ -121,7 +122,7 @@ def _request(words: Sequence[str], command: tuple[str, ...] | None) -> LaunchReq
             "cli.launch.framework-not",
             "--framework {framework} is for --to {others}, not for --to {launcher}",
             framework=given["framework"],
-            others=", ".join(others),
+            others=row(others),
             launcher=launcher.name,
         )
     return LaunchRequest(
@@ -159,7 +160,7 @@ def _take_launcher_options(launcher: Launcher, given: dict[str, Any]) -> dict[st
                 "cli.launch.not",
                 "{flag} is for --to {launchers}, not for --to {launcher}",
                 flag=flag,
-                launchers=", ".join(launchers),
+                launchers=row(launchers),
                 launcher=launcher.name,
             )
         taken[option.name] = value

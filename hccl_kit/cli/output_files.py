@@ -14,7 +14,7 @@ from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import printable, shown
 from hccl_kit.base.translation import translated
-from hccl_kit.base.wording import system_reason
+from hccl_kit.base.wording import row, system_reason
 
 State = Literal["new", "same", "replaceable", "other"]
 _MOST_READ = 1 << 20
@@ -169,7 +169,7 @@ def _refuse_to_overwrite(states: Sequence[tuple[OutputFile, State]], *, force: b
             "cli.output-files.content",
             "{others} {verb} with other content",
             fix="--force overwrites {pronoun}, or write to another folder",
-            others=", ".join(others),
+            others=row(others),
             verb=verb,
             pronoun=pronoun,
         )

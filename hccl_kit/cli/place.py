@@ -24,6 +24,7 @@ from hccl_kit.base.hostlist import expand
 from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import printable
 from hccl_kit.base.translation import translated
+from hccl_kit.base.wording import row
 from hccl_kit.check.engine import check_text
 from hccl_kit.cli import exit_code_of, say
 from hccl_kit.cli.options import add_force, path_with, whole
@@ -149,7 +150,7 @@ def _place(request: PlaceRequest) -> int:
         not_with = Message("cli.place.not-with", "does not belong to --to {to}", to=request.to)
         _reject(request, (*_SIZES, *_DRAWING), not_with)
         return _for_scheduler(request, request.to)
-    only_with = Message("cli.place.only-with", "needs --to; accepted: --to {writers}", writers=", ".join(WRITERS))
+    only_with = Message("cli.place.only-with", "needs --to; accepted: --to {writers}", writers=row(WRITERS))
     _reject(request, ("inventory", "nodes"), only_with)
     if request.color and not request.svg:
         raise KitError("cli.place.color-needs-svg", "--color needs --svg FILE")

@@ -29,6 +29,7 @@ from hccl_kit.base.bounded_file import read_text
 from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK, KitError
 from hccl_kit.base.frameworks import PYTORCH
 from hccl_kit.base.terminal import wants_color
+from hccl_kit.base.wording import row
 from hccl_kit.cli import complain, exit_code_of, say
 from hccl_kit.cli.options import add_force, add_format, add_reach, number, path_with
 from hccl_kit.cli.output_files import OutputFile, check_new_file, write_files
@@ -131,7 +132,7 @@ def _output_of_hccl_test(text: str) -> tuple[Operator, Path]:
             "cli.selftest.hccl-test-not",
             "--hccl-test {text!r} is not OPERATOR=FILE; operators: {operators}",
             text=text[:80],
-            operators=", ".join(OPERATORS),
+            operators=row(OPERATORS),
         )
     return operator, Path(path)
 

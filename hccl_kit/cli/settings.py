@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from hccl_kit.base.bounded_file import read_text
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
+from hccl_kit.base.wording import row
 from hccl_kit.check.selection import chosen_rules
 from hccl_kit.table.products import ANY_PRODUCT, PRODUCT_NAMES
 
@@ -36,7 +37,7 @@ _ACCEPTED = {
     "select": _RULES,
     "ignore": _RULES,
     "strict": Message("cli.settings.boolean", "true or false"),
-    "product": ", ".join([*PRODUCT_NAMES, ANY_PRODUCT]),
+    "product": row([*PRODUCT_NAMES, ANY_PRODUCT]),
 }
 
 
@@ -105,7 +106,7 @@ def _settings(values: object, place: str) -> Settings:
             "{place} is {values!r}; accepted: a table with {accepted}",
             place=place,
             values=values,
-            accepted=", ".join(_ACCEPTED),
+            accepted=row(_ACCEPTED),
         )
     for key, value in values.items():
         if key not in _ACCEPTED:
@@ -114,7 +115,7 @@ def _settings(values: object, place: str) -> Settings:
                 "{place}: {key!r} is not a setting; accepted: {accepted}",
                 place=place,
                 key=key[:40],
-                accepted=", ".join(_ACCEPTED),
+                accepted=row(_ACCEPTED),
             )
         if not _is_valid(key, value):
             raise KitError(

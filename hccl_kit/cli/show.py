@@ -19,6 +19,7 @@ from typing import NamedTuple
 from hccl_kit.base.arguments import Parser
 from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK, KitError
 from hccl_kit.base.terminal import wants_color
+from hccl_kit.base.translation import translated
 from hccl_kit.check.engine import check_text
 from hccl_kit.check.report.text import as_text as report_as_text
 from hccl_kit.cli import exit_code_of
@@ -93,5 +94,9 @@ def _show(request: ShowRequest) -> int:
     # Written before anything is printed: a closed pipe (| head -1) must not keep the file from being written.
     files = [OutputFile(request.output, as_svg(drawn))] if request.output else []
     written = write_files(files, force=request.force)
-    print(as_text(drawn, request.width or shutil.get_terminal_size().columns, color=color), *written, sep="\n")
+    print(
+        as_text(drawn, request.width or shutil.get_terminal_size().columns, color=color),
+        *map(translated, written),
+        sep="\n",
+    )
     return EXIT_OK if report.ok else EXIT_FINDINGS

@@ -7,8 +7,7 @@ from pathlib import Path
 
 from hccl_kit.base import hostlist
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
-from hccl_kit.base.terminal import printable
+from hccl_kit.base.message import Message, reason_of
 from hccl_kit.check.engine import check_text
 from hccl_kit.cli.options import named_option
 from hccl_kit.discovery import inventory
@@ -89,7 +88,7 @@ def _read(name: str, reply: Reply) -> RankTable | Message:
             "cli.launch-spares.no-cards",
             "spare {name} could not list its cards: {why}",
             name=name,
-            why=printable(str(error)),
+            why=reason_of(error),
         )
     report = check_text(line, f"of {name}")
     if not report.ok or report.table is None:
@@ -98,7 +97,7 @@ def _read(name: str, reply: Reply) -> RankTable | Message:
             "cli.launch-spares.table-with-error",
             "the rank table of spare {name} has an error: {first}",
             name=name,
-            first=printable(errors[0] if errors else "no rank table"),
+            first=errors[0] if errors else Message("cli.launch-spares.no-table", "no rank table"),
         )
     if [server.id for server in report.table.servers] != [name]:
         return Message(

@@ -35,6 +35,7 @@ from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK, KitError
 from hccl_kit.base.extra import install_extra
 from hccl_kit.base.message import Message
 from hccl_kit.base.translation import translated
+from hccl_kit.base.wording import as_note
 from hccl_kit.cli import complain, exit_code_of
 from hccl_kit.cli.options import add_reach, add_timeout, number, path_with
 from hccl_kit.cli.output_files import check_new_file
@@ -46,7 +47,7 @@ from hccl_kit.watch.html import as_html
 from hccl_kit.watch.json_form import as_json
 from hccl_kit.watch.look import Folder
 from hccl_kit.watch.over_ssh import Servers
-from hccl_kit.watch.text import as_line, as_note, as_problem, as_text
+from hccl_kit.watch.text import as_line, as_problem, as_text
 from hccl_kit.watch.view import WatchedJob, problems
 
 LOCAL, REMOTE = 2.0, 10.0

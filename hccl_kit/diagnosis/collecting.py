@@ -16,6 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from hccl_kit.base.message import Message
 from hccl_kit.base.wording import listed
 from hccl_kit.diagnosis.logs import archives, sources
 from hccl_kit.diagnosis.logs.sources import Given
@@ -46,7 +47,8 @@ def collect(given: Sequence[Given], others: Mapping[str, str], mask: Masker) -> 
     top = os.path.commonpath([log.path.absolute().parent for log in given]) if given else "/"
     for log in given:
         if size >= MOST:
-            notes.append(f"only the first {MOST >> 20} MiB of the logs are collected")
+            most = MOST >> 20
+            notes.append(Message("collect.most", "only the first {size} MiB of the logs are collected", size=most))
             break
         text = _text(log, notes)
         if text is not None:
@@ -77,19 +79,25 @@ def _text(given: Given, notes: list[str]) -> str | None:
         with sources.opened(given) as descriptor:
             start = os.read(descriptor, FIRST)
             if archives.is_packed(start) or (not start.isascii() and b"\0" in start):
-                notes.append(f"{given.path} is not collected: it is packed, or not text")
+                notes.append(_left_out(given, Message("collect.packed", "it is packed, or not text")))
                 return None
             rest = given.size - len(start)
             if rest > LAST:
                 os.lseek(descriptor, -LAST, os.SEEK_END)
-                notes.append(f"of {given.path} the first and the last lines are collected")
+                notes.append(
+                    Message("collect.part", "of {file} the first and the last lines are collected", file=given.path)
+                )
             end = b"".join(iter(lambda: os.read(descriptor, FIRST), b""))[-LAST:] if rest > 0 else b""
     except OSError as error:
-        notes.append(f"{given.path} is not collected: {sources.why(error)}")
+        notes.append(_left_out(given, sources.why(error)))
         return None
     if rest > LAST:
         start, end = start[: start.rfind(b"\n") + 1], end[end.find(b"\n") + 1 :]
     return (start + end).decode("utf-8", "replace")
+
+
+def _left_out(given: Given, why: str) -> Message:
+    return Message("collect.left-out", "{file} is not collected: {reason}", file=given.path, reason=why)
 
 
 def kernel_messages(notes: list[str]) -> list[tuple[str, str]]:
@@ -104,7 +112,13 @@ def kernel_messages(notes: list[str]) -> list[tuple[str, str]]:
             file.seek(max(0, os.fstat(file.fileno()).st_size - OF_KERNEL))
             logs.append((Path(name).name, file.read(OF_KERNEL).decode("utf-8", "replace")))
     if not logs:
-        notes.append(f"neither dmesg nor {listed(KERNEL_LOGS)} can be read: run this as root for the kernel's messages")
+        notes.append(
+            Message(
+                "collect.no-kernel",
+                "neither dmesg nor {logs} can be read: run this as root for the kernel's messages",
+                logs=listed(KERNEL_LOGS),
+            )
+        )
     return logs
 
 

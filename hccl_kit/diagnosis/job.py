@@ -8,7 +8,9 @@ from os import PathLike
 from pathlib import Path
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.base.wording import counted
+from hccl_kit.diagnosis.errors.row import with_reason
 from hccl_kit.diagnosis.facts import Evidence
 from hccl_kit.diagnosis.logs.reading import Progress, read
 from hccl_kit.diagnosis.logs.remote import Remote
@@ -27,7 +29,12 @@ def diagnose(paths: Iterable[str | PathLike[str]], table: RankTable | None = Non
     Raises KitError if there is no log in `paths`, or if it is one path.
     """
     if isinstance(paths, str | PathLike):
-        raise KitError(f"{str(paths)!r} is one path, not a list of paths", hint="write diagnose([path])")
+        raise KitError(
+            "diagnosis.one-path",
+            "{path!r} is one path, not a list of paths",
+            fix="write diagnose([path])",
+            path=str(paths),
+        )
     return diagnosis_of([Path(path) for path in paths], table)
 
 
@@ -47,11 +54,17 @@ def _assert_has_logs(evidence: Evidence) -> None:
     """Raises UnrecognisedError if not one line of a log was read."""
     if evidence.events or any(file.first is not None for file in evidence.files):
         return
-    found = f"{counted(len(evidence.files), 'file')} without a line that is recognised" if evidence.files else "no file"
-    why = f": {evidence.notes[0]}" if evidence.notes else ""
-    one = shlex.quote(evidence.files[0].file) if len(evidence.files) == 1 else "FILE"
-    raise UnrecognisedError(
-        f"nothing to diagnose, {found}{why}",
-        hint="name the folder of the logs: ~/ascend/log, ASCEND_PROCESS_LOG_PATH or that of the launcher; "
-        f"`hccl-kit explain {one}` knows the messages of more programs",
+    files = Message(
+        "diagnosis.unrecognised",
+        "{files} without a line that is recognised",
+        files=counted(len(evidence.files), "file"),
     )
+    found = files if evidence.files else Message("diagnosis.no-file", "no file")
+    hint = Message(
+        "diagnosis.unread.fix",
+        "name the folder of the logs: ~/ascend/log, ASCEND_PROCESS_LOG_PATH or that of the launcher; `hccl-kit explain"
+        " {file}` knows the messages of more programs",
+        file=shlex.quote(evidence.files[0].file) if len(evidence.files) == 1 else "FILE",
+    )
+    whole = with_reason(found, evidence.notes[0]) if evidence.notes else found
+    raise UnrecognisedError(Message("diagnosis.unread", "nothing to diagnose, {found}", found=whole), hint=hint)

@@ -16,6 +16,7 @@ from hccl_kit.base.translation import translated
 from hccl_kit.base.wording import system_reason
 from hccl_kit.diagnosis.explanation import Explanation
 from hccl_kit.diagnosis.known_lines import MAX_LINE, explain_lines
+from hccl_kit.diagnosis.logs.sources import cannot_read
 
 MAX_BYTES = 64 << 20
 """Bytes of a log that are read; `hccl-kit diagnose` reads larger ones."""
@@ -93,7 +94,7 @@ def open_log(path: Path) -> BufferedReader:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
     except (OSError, ValueError) as error:
         reason = system_reason(error) if isinstance(error, OSError) else str(error)
-        raise KitError("diagnosis.cannot-read", "cannot read {path}: {reason}", path=path, reason=reason) from error
+        raise KitError(cannot_read(path, reason)) from error
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise KitError(

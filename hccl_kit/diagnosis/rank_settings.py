@@ -57,8 +57,10 @@ def read_settings(source: str) -> list[Had]:
     values = dict(_entries(data) if b"\0" in data else _lines(data.decode("utf-8", "replace").splitlines()))
     if not values:
         raise KitError(
-            f"{shown(source)} has no variables",
-            hint="give the output of `env`, /proc/PID/environ, the PID of a rank, or a plog",
+            "diagnosis.no-variables",
+            "{source} has no variables",
+            fix="give the output of `env`, /proc/PID/environ, the PID of a rank, or a plog",
+            source=shown(source),
         )
     return [Had(source, values, is_complete=True)]
 
@@ -67,10 +69,18 @@ def _of_process(pid: str) -> Had:
     try:
         data = read_bounded(Path(f"/proc/{pid}/environ"), MAX_ENVIRON)
     except KitError as error:
-        raise KitError(f"process {pid}: {error.message}", hint="run as its user, while it runs") from None
+        raise KitError(
+            "diagnosis.of-process",
+            "process {pid}: {reason}",
+            fix="run as its user, while it runs",
+            pid=pid,
+            reason=error.message,
+        ) from None
     values = dict(_entries(data))
     if not values:
-        raise KitError(f"process {pid} has no variables: it has ended, or is a kernel thread")
+        raise KitError(
+            "diagnosis.no-process", "process {pid} has no variables: it has ended, or is a kernel thread", pid=pid
+        )
     installed = packages.cann(Path("/"), values)
     return Had(f"process {pid}", values, is_complete=True, cann=installed.version if installed else None)
 
@@ -79,7 +89,10 @@ def _of_logs(source: str, path: Path) -> list[Had]:
     found = of_evidence(read([path]))
     if not found:
         raise KitError(
-            f"{shown(source)} prints no variable of HCCL", hint="they are in run/plog, at the start of a process"
+            "diagnosis.no-hccl-variable",
+            "{source} prints no variable of HCCL",
+            fix="they are in run/plog, at the start of a process",
+            source=shown(source),
         )
     return found
 

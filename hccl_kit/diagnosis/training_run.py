@@ -9,6 +9,7 @@ from typing import Any
 
 from hccl_kit.base.bounded_file import read_text
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 
 SUMMARY = "summary.json"
 MAX_BYTES = 1 << 20
@@ -29,12 +30,14 @@ def described(folder: Path) -> dict[str, Any]:
     try:
         summary = json.loads(read_text(path, MAX_BYTES))
     except KitError as error:
-        hint = "name a rank table, or the folder of a training that has ended (train.ckpt_save_dir)"
+        hint = Message(
+            "diagnosis.no-run", "name a rank table, or the folder of a training that has ended (train.ckpt_save_dir)"
+        )
         raise KitError(error.message, hint=hint) from error
     except (ValueError, RecursionError):
         summary = None
     if not isinstance(summary, Mapping):
-        raise KitError(f"{path} is not the summary of a training run")
+        raise KitError("diagnosis.no-summary", "{path} is not the summary of a training run", path=path)
     started = summary.get("started_from")
     named = started if isinstance(started, Mapping) else {}
     found: dict[str, Any] = {name: value for name in FACTS if (value := _short(summary.get(name))) is not None}

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
+from hccl_kit.base.wording import row
 from hccl_kit.discovery import hccn_conf, hccn_tool, may_be_file, npu_smi
 from hccl_kit.table.hosts import Card, Host
 
@@ -29,7 +30,7 @@ def cards_here(server: str, ids: Sequence[int], *, has_pods: bool, report: Calla
                 "discovery.vnic",
                 "note: card {cards} of {server} has no RoCE address; its vNIC address is used, which is reachable"
                 " inside one super pod only",
-                cards=", ".join(on_vnic),
+                cards=row(on_vnic),
                 server=server,
             )
         )
@@ -48,7 +49,7 @@ def _in_super_pod(host: Host) -> Host:
 
 
 def _no_source() -> KitError:
-    places = ", ".join((*hccn_tool.USUAL_PLACES, str(hccn_conf.DEFAULT)))
+    places = row((*hccn_tool.USUAL_PLACES, str(hccn_conf.DEFAULT)))
     return KitError(
         "discovery.no-source",
         "no source for card addresses found; looked for: hccn_tool on PATH, {places}",

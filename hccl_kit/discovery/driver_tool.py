@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from hccl_kit.base.child import TooMuchError, killed_on_error, output_of
-from hccl_kit.base.interruptible import interruptible, is_interrupted
-from hccl_kit.base.wording import indented
+from hccl_kit.base.interruptible import INTERRUPTED, interruptible, is_interrupted
+from hccl_kit.base.message import Message, reason_of
+from hccl_kit.base.wording import no_answer, system_reason
 from hccl_kit.discovery import may_be_file
 
 TIMEOUT = 10.0
@@ -50,7 +51,7 @@ def query_each(ids: Sequence[int], query_card: Callable[[int], _T]) -> tuple[dic
         try:
             answers[device_id] = query_card(device_id)
         except NoAnswerError as error:
-            reasons[device_id] = str(error)
+            reasons[device_id] = reason_of(error)
 
     def ask_all() -> None:
         with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
@@ -62,7 +63,12 @@ def query_each(ids: Sequence[int], query_card: Callable[[int], _T]) -> tuple[dic
 
 def reason_lines(reasons: dict[int, str]) -> str:
     """The reasons of `query_each`, a line for every card."""
-    return indented(f"card {device_id}: {reason}" for device_id, reason in reasons.items())
+    lines = ""
+    for card, reason in reasons.items():
+        lines = Message(
+            "discovery.card-reason", "{above}\n    card {card}: {reason}", above=lines, card=card, reason=reason
+        )
+    return lines
 
 
 def query(command: Sequence[str], timeout: float) -> str:
@@ -76,7 +82,7 @@ def query(command: Sequence[str], timeout: float) -> str:
 
 def _query(command: Sequence[str], timeout: float) -> str:
     if is_interrupted():
-        raise NoAnswerError("interrupted")
+        raise NoAnswerError(INTERRUPTED)
     try:
         process = subprocess.Popen(
             command,
@@ -88,20 +94,24 @@ def _query(command: Sequence[str], timeout: float) -> str:
             start_new_session=True,
         )
     except OSError as error:
-        raise NoAnswerError(f"the tool cannot be started: {error.strerror}") from None
+        why = Message("discovery.not-started", "the tool cannot be started: {reason}", reason=system_reason(error))
+        raise NoAnswerError(why) from None
     try:
         with killed_on_error(process):
             return output_of(process, time.monotonic() + timeout, MAX_ANSWER)[0]
     except subprocess.TimeoutExpired:
-        raise HangError(f"no answer in {timeout:g} s") from None
+        raise HangError(no_answer(timeout)) from None
     except TooMuchError:
-        raise NoAnswerError(f"the tool prints more than {MAX_ANSWER} bytes") from None
+        why = Message("discovery.too-much", "the tool prints more than {number} bytes", number=MAX_ANSWER)
+        raise NoAnswerError(why) from None
 
 
 def excerpt(answer: str) -> str:
     """An unexpected answer of a tool on one short line without control characters."""
     line = "".join(char if char.isprintable() else "?" for char in " ".join(answer.split()))
-    return (line if len(line) <= 120 else line[:117] + "...") or "the tool printed nothing"
+    if not line:
+        return Message("discovery.nothing", "the tool printed nothing")
+    return line if len(line) <= 120 else line[:117] + "..."
 
 
 def _environ() -> dict[str, str]:

@@ -15,6 +15,8 @@ from typing import NamedTuple
 
 from hccl_kit.base.bounded_file import read_bounded
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
+from hccl_kit.base.wording import row
 
 DEFAULT = Path("/etc/hccn.conf")
 MAX_LINE = 384
@@ -42,13 +44,13 @@ def addresses(path: Path, ids: Sequence[int]) -> dict[int, str]:
     addresses_of = every_address(path)
     missing = [device_id for device_id in ids if device_id not in addresses_of]
     if missing:
-        shown = ", ".join(map(str, sorted(addresses_of))) or "no card"
+        shown = row(map(str, sorted(addresses_of))) or Message("discovery.no-card", "no card")
         raise KitError(
             "discovery.no-address",
             "{path} has no address for card {cards}; it has: {shown}",
             fix="set one with: hccn_tool -i {card} -ip -s address A.B.C.D netmask M.M.M.M",
             path=path,
-            cards=", ".join(map(str, missing)),
+            cards=row(map(str, missing)),
             shown=shown,
             card=missing[0],
         )

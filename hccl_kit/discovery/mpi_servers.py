@@ -12,7 +12,7 @@ from typing import Any
 from hccl_kit import __version__
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
-from hccl_kit.base.wording import indented, shortened
+from hccl_kit.base.wording import indented, row, shortened
 from hccl_kit.discovery.job_servers import JobServers
 from hccl_kit.table.hosts import Card, Host
 
@@ -58,7 +58,7 @@ def _refuse_errors(answers: Sequence[Answer], error_here: KitError | None) -> No
         raise KitError(
             "discovery.mpi-releases",
             "the servers have different releases of hccl-kit: {releases}",
-            releases=", ".join(releases),
+            releases=row(releases),
         )
     failed = [number for number, answer in enumerate(answers) if "error" in answer]
     if not failed:

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
+from hccl_kit.base.wording import row
 from hccl_kit.discovery import driver_tool
 
 USUAL_PLACES = ("/usr/local/sbin/npu-smi", "/usr/local/bin/npu-smi")
@@ -70,7 +71,7 @@ def places(tool: str, ids: Sequence[int], *, timeout: float = driver_tool.TIMEOU
             "{tool} reports that the cards of this server are in super pods {super_pods}",
             hint=plain,
             tool=tool,
-            super_pods=", ".join(map(str, pods)),
+            super_pods=row(map(str, pods)),
         )
     return places_of
 
@@ -83,7 +84,10 @@ def place(answer: str) -> Place:
     for name in ("SDID", "Super Pod ID"):
         value = values[name]
         if not _NUMBER.fullmatch(value) or int(value) >= _NONE:
-            raise driver_tool.NoAnswerError(f"{name} {driver_tool.excerpt(value)!r} is not valid")
+            bad = driver_tool.excerpt(value)
+            raise driver_tool.NoAnswerError(
+                Message("discovery.bad-place", "{name} {value!r} is not valid", name=name, value=bad)
+            )
     return Place(int(values["SDID"]), int(values["Super Pod ID"]))
 
 

@@ -23,7 +23,7 @@ from pathlib import Path
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
-from hccl_kit.base.wording import system_reason
+from hccl_kit.base.wording import row, system_reason
 
 _SIOCGIFCONF = 0x8912  # linux/sockios.h
 _IFREQ = 40 if struct.calcsize("P") == 8 else 32  # bytes of a struct ifreq: a name of 16 and a union
@@ -161,8 +161,11 @@ def _same(address: str, other: str) -> bool:
         return False
 
 
+_NO_ADDRESS = Message("discovery.no-addresses", "none")
+
+
 def _error(message: Message, interfaces: Sequence[Interface]) -> KitError:
-    there = ", ".join(f"{interface.name} {interface.address}" for interface in interfaces) or "none"
+    there = row(f"{interface.name} {interface.address}" for interface in interfaces) or _NO_ADDRESS
     whole = Message(
         "discovery.addresses", "{message}; its addresses are: {addresses}", message=message, addresses=there
     )

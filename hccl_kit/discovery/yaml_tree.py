@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from hccl_kit.base.bounded_file import read_text
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
+from hccl_kit.base.wording import row
 
 if TYPE_CHECKING:
     import yaml
@@ -60,7 +61,7 @@ class Tree:
         for key, value in self.pairs(node):
             name = self.text(key)
             if name not in keys:
-                accepted = ", ".join(keys)
+                accepted = row(keys)
                 hint = Message(
                     "discovery.yaml-key",
                     "{key!r} is not a valid key here; accepted: {accepted}",
@@ -72,7 +73,7 @@ class Tree:
                 raise self.error(key, Message("discovery.yaml-duplicate", "duplicate key {key}", key=name))
             entries[name] = value
         if missing := [key for key in required if key not in entries]:
-            raise self.error(node, Message("discovery.yaml-missing", "{keys} missing here", keys=", ".join(missing)))
+            raise self.error(node, Message("discovery.yaml-missing", "{keys} missing here", keys=row(missing)))
         return entries
 
     def items(self, node: Node, most: int) -> Sequence[Node]:

@@ -15,6 +15,7 @@ from hccl_kit.base.network import derived_port
 from hccl_kit.base.terminal import printable
 from hccl_kit.base.wording import joined
 from hccl_kit.launch import recorders
+from hccl_kit.launch.agent_texts import agent_texts
 from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.plan import LaunchPlan
 from hccl_kit.runtime.worker_env import (
@@ -133,6 +134,7 @@ def assign(
         limit=limits.log_limit,
         prefix=limits.prefix,
         bind=limits.bind,
+        texts=agent_texts(),
     )
 
 

@@ -15,6 +15,7 @@ from hccl_kit.agent.job import Exited, Job
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.own_program import own_program
 from hccl_kit.base.terminal import printable
+from hccl_kit.base.translation import OPTION, spoken
 from hccl_kit.runtime.worker_env import DIAGNOSE
 
 SECONDS = 60
@@ -73,7 +74,7 @@ def diagnose(folder: Path, over: Job) -> None:
 
     `folder` is the log folder of the run, `over` the job.
     """
-    if said := _answer(folder, over.attempt):
+    if said := _answer(folder, over.attempt, OPTION, spoken()):
         with open(2, "wb", closefd=False) as screen:
             screen.write(b"\n" + b"".join(said.splitlines(keepends=True)[:SHOWN]))
 

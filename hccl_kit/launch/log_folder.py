@@ -8,7 +8,8 @@ from pathlib import Path
 
 from hccl_kit.agent.run_folder import UnsafeError, name_of_run, new_run, trusted_logs
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.wording import system_reason
+from hccl_kit.base.wording import as_note, system_reason
+from hccl_kit.launch.agent_texts import agent_texts
 
 
 def make_log_folder(parent: Path, report: Callable[[str], None]) -> Path:
@@ -18,11 +19,10 @@ def make_log_folder(parent: Path, report: Callable[[str], None]) -> Path:
     """
     try:
         parent.absolute().parent.mkdir(parents=True, exist_ok=True)
-        logs = trusted_logs(parent.absolute(), lambda risk: report(f"note: {risk}"))
+        logs = trusted_logs(parent.absolute(), lambda risk: report(as_note(risk)), agent_texts())
         run = new_run(logs, name_of_run())
     except UnsafeError as error:
-        message, _, fix = str(error).partition("\n  fix: ")
-        raise KitError("launch.unsafe-logs", "{what}", hint=fix, what=message) from error
+        raise KitError("launch.unsafe-logs", "{what}", hint=error.fix, what=error.what) from error
     except OSError as error:
         raise KitError(
             "launch.no-log-folder",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.frameworks import FRAMEWORKS, PYTORCH
 from hccl_kit.base.network import LOOPBACK
-from hccl_kit.base.wording import listed
+from hccl_kit.base.wording import listed, row
 from hccl_kit.launch.nested import refuse_launcher
 from hccl_kit.runtime.worker_env import NAMES, WorkerEnv, visible_list
 from hccl_kit.table.document import shown
@@ -103,7 +103,7 @@ def plan(
             "launch.plan.unknown-framework",
             "unknown framework {framework!r}; accepted: {frameworks}",
             framework=framework,
-            frameworks=", ".join(FRAMEWORKS),
+            frameworks=row(FRAMEWORKS),
         )
     if command is not None:
         _check_command(command)

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
+from hccl_kit.base.wording import row
 from hccl_kit.table.model import Device, PodServer, RankTable, Server, SuperPod
 
 PAIR, SERVER, SUPER_POD = "card pair", "server", "super pod"
@@ -72,7 +73,7 @@ def cluster_of(table: RankTable) -> Cluster:
             "the table is of {form}; the ranks can be placed of versions {versions}",
             hint=Message("place.form.fix", "hccl-kit convert TABLE --to 1.0") if table.version == "" else None,
             form=table.form,
-            versions=", ".join(VERSIONS),
+            versions=row(VERSIONS),
         )
     servers = {server.id: _server(server) for server in table.servers if server.devices}
     if table.super_pods is None:

@@ -90,6 +90,7 @@ def assigned(settings: Settings, pod: PodRanks, command: Sequence[str]) -> Assig
         grace=GRACE,
         limit=LIMIT if settings.logs else LIMIT_OF_TEMPORARY,
         prefix=True,
+        texts=settings.texts,
     )
 
 

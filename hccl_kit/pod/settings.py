@@ -39,8 +39,8 @@ class Settings(NamedTuple):
     `table` is the path of the rank table (".gz": compressed), `server` the variable with the address of this host.
 
     `logs` is the folder for the logs of all pods; "": a temporary one. `kit_version` is the version that the image must
-    have; "": the program is part of the manifest. `command` and `ray_resource`, the name of the cards in Ray, are those
-    of a RayJob.
+    have; "": the program is part of the manifest. `texts` are those of the Assignment. `command` and `ray_resource`,
+    the name of the cards in Ray, are those of a RayJob.
     """
 
     contract: Contract
@@ -61,6 +61,7 @@ class Settings(NamedTuple):
     kit_version: str = ""
     ray_resource: str = ""
     command: Sequence[str] = ()
+    texts: dict[str, str] = {}  # noqa: RUF012 - never changed
 
     def to_json(self) -> str:
         """An entry on each line, the contract on the last; what is left out has its default."""

@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
+from hccl_kit.base.wording import row
 from hccl_kit.discovery.mpi_group import MpiGroup
 from hccl_kit.preflight.answer import Answer, to_value
 from hccl_kit.preflight.cluster_rules import Round, differences
@@ -29,10 +31,16 @@ _SHOWN = 16
 def check_server(job: PreflightJob | Refused, server: str | None) -> Answer:
     """The answer of this process; `server` names its server. Raises KitError if the table has no such server."""
     if isinstance(job, Refused):
-        errors = [
-            f"{finding.rule}: {finding.message}" for finding in job.report.findings if finding.severity == "error"
-        ]
-        return no_answer(f"the table on this server has errors: {errors[0] if errors else 'it cannot be read'}")
+        errors = [finding for finding in job.report.findings if finding.severity == "error"]
+        if not errors:
+            return no_answer(Message("preflight.table-not-read", "the table on this server cannot be read"))
+        why = Message(
+            "preflight.table-has-errors",
+            "the table on this server has errors: {rule}: {message}",
+            rule=errors[0].rule,
+            message=errors[0].message,
+        )
+        return no_answer(why)
     environ = {name: value for name, value in os.environ.items() if not name.startswith(_OF_MPIRUN)}
     return answer(job.node(environ, server))
 
@@ -61,7 +69,7 @@ def compare_servers(
     pairs = zip(answers, messages, strict=True)
     ahead = {answer.server: _ahead(message["window"], now) for answer, message in pairs if answer.server}
     by_id = {answer.server: answer for answer in answers if answer.server}
-    missing = "no process of mpirun ran on this server"
+    missing = Message("preflight.no-process", "no process of mpirun ran on this server")
     in_order = [by_id.get(server.id, Answer(server.id, error=missing)) for server in job.table.servers]
     others = [answer for answer in answers if not answer.server]
     answered = [answer for answer in in_order if answer.error is None]
@@ -97,6 +105,6 @@ def _refuse_duplicates(servers: Sequence[str]) -> None:
                 "preflight.several-processes",
                 "processes {processes} all check server {server}; one is enough",
                 fix="start one process per server: mpirun --map-by ppr:1:node",
-                processes=", ".join(map(str, numbers[:_SHOWN])),
+                processes=row(map(str, numbers[:_SHOWN])),
                 server=shown(server),
             )

@@ -10,6 +10,7 @@ from typing import NamedTuple, TypeVar
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.interruptible import interruptible
+from hccl_kit.base.message import reason_of
 from hccl_kit.base.schemas import loads
 from hccl_kit.launch.plan import address_of
 from hccl_kit.preflight import cards_on_server
@@ -100,7 +101,7 @@ def machines_of(table: RankTable, reach: Reach) -> tuple[dict[str, Machine], dic
         try:
             machines[name] = machine_in(loads(reply.document()))
         except (ValueError, KitError) as error:
-            silent[name] = str(error)
+            silent[name] = reason_of(error)
     return machines, silent
 
 
@@ -142,14 +143,14 @@ def _cards_answer(reply: Reply) -> CardsAnswer:
     try:
         return from_value(loads(reply.document()))
     except (ValueError, KitError) as error:
-        return CardsAnswer(error=str(error))
+        return CardsAnswer(error=reason_of(error))
 
 
 def _answer(server: Server, reply: Reply) -> Answer:
     try:
         return answer_in(loads(reply.document()))._replace(server=server.id)
     except (ValueError, KitError) as error:
-        return Answer(server.id, error=str(error))
+        return Answer(server.id, error=reason_of(error))
 
 
 def _ahead(given: Answer, reply: Reply) -> float:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
+from hccl_kit.base.message import Message, reason_of
 from hccl_kit.discovery import driver_tool, hccn_ping, hccn_reports, hccn_state, npu_smi
 from hccl_kit.discovery.driver_tool import HangError, NoAnswerError, excerpt, query_each
 from hccl_kit.preflight.card_pings import Ping, Place, rounds_of
@@ -36,7 +37,7 @@ def probe(node: Node, *, all_pairs: bool) -> CardsAnswer:
     try:
         cards, tool = here(node), tools.need(node, tools.HCCN_TOOL)
     except CannotTellError as reason:
-        return CardsAnswer(error=str(reason))
+        return CardsAnswer(error=reason_of(reason))
     assert node.server is not None  # `here` is about the cards of a server
     asks: dict[int, list[Ping]] = {card: [] for card in cards}
     for pings in rounds_of(node.table, node.product, node.server.id, all_pairs=all_pairs):
@@ -89,7 +90,7 @@ def _read(query: _Query, parse: Callable[[str], _T | None], word: str, name: str
     try:
         answer = query(word, "-g")
     except NoAnswerError as reason:
-        unread[name] = str(reason)
+        unread[name] = reason_of(reason)
         return None
     value = parse(answer)
     if value is None:
@@ -100,7 +101,8 @@ def _read(query: _Query, parse: Callable[[str], _T | None], word: str, name: str
 def _pings(tool: str, card: int, asks: Sequence[Ping]) -> Iterator[_Pinged]:
     hangs = 0
     for ping in asks:
-        pinged = hccn_ping.Pinged(0, 0, reason=f"not asked, since {hangs} pings did not end")
+        not_asked = Message("preflight.ping-not-asked", "not asked, since {number} pings did not end", number=hangs)
+        pinged = hccn_ping.Pinged(0, 0, reason=not_asked)
         if hangs < MAX_HANGS:
             try:
                 words = hccn_ping.words(ping.link, ping.address)
@@ -108,7 +110,7 @@ def _pings(tool: str, card: int, asks: Sequence[Ping]) -> Iterator[_Pinged]:
                 hangs = 0
             except NoAnswerError as reason:
                 hangs += isinstance(reason, HangError)
-                pinged = hccn_ping.Pinged(0, 0, reason=str(reason))
+                pinged = hccn_ping.Pinged(0, 0, reason=reason_of(reason))
         yield card, ping.target, ping.link, pinged
 
 
@@ -121,7 +123,7 @@ def _chips(node: Node, cards: Sequence[int]) -> Mapping[int, _Chip]:
         tool = tools.need(node, tools.NPU_SMI)
         places = {card: place for place, card in physical_ids(node, info(node).chips).items()}
     except CannotTellError as reason:
-        return dict.fromkeys(cards, (None, None, {"memory": str(reason)}))
+        return dict.fromkeys(cards, (None, None, {"memory": reason_of(reason)}))
 
     def of_card(card: int) -> _Chip:
         npu, chip = places[card]
@@ -131,7 +133,7 @@ def _chips(node: Node, cards: Sequence[int]) -> Mapping[int, _Chip]:
             try:
                 answer = node.tools.query(tool, "info", "-t", kind, "-i", str(npu), "-c", str(chip))
             except NoAnswerError as reason:
-                unread["memory"] = str(reason)
+                unread["memory"] = reason_of(reason)
                 return None
             numbers = {name: int(text) for name, text in npu_smi.rows(answer).items() if text.isdecimal()}
             if not numbers:
@@ -146,7 +148,8 @@ def _chips(node: Node, cards: Sequence[int]) -> Mapping[int, _Chip]:
 
 def _with_chip(state: CardState, chip: _Chip | None) -> CardState:
     if chip is None:
-        return state._replace(unread={**state.unread, "memory": "npu-smi does not show this card"})
+        not_shown = Message("preflight.card-not-shown", "npu-smi does not show this card")
+        return state._replace(unread={**state.unread, "memory": not_shown})
     memory, clock, unread = chip
     return state._replace(
         memory=memory and {name: count for name, count in memory.items() if "Double Bit" in name},

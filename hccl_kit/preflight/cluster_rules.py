@@ -84,7 +84,7 @@ def versions_differ(answered: Round) -> Iterator[Finding]:
     """
     for name in _names(answer.facts for answer in answered.answers):
         if name not in (TABLE, TLS, HOST, *FRAMEWORK):
-            yield from _unlike(name, _fact(answered, name))
+            yield from _unlike(name, _fact(answered, name), _one_release(name))
 
 
 def tls_differs(answered: Round) -> Iterator[Finding]:
@@ -96,7 +96,7 @@ def tls_differs(answered: Round) -> Iterator[Finding]:
     Fix:            hccn_tool -i N -tls -s enable 0 for each card, or 1 on all.
     HCCL:           EI0016; EI0006 in older releases.
     """
-    yield from _unlike("TLS", _fact(answered, TLS))
+    yield from _unlike("TLS", _fact(answered, TLS), _one_value("TLS"))
 
 
 def variables_differ(answered: Round) -> Iterator[Finding]:
@@ -111,7 +111,8 @@ def variables_differ(answered: Round) -> Iterator[Finding]:
     HCCL:           EI0005, or EI0006 after the shortest connect timeout of any rank.
     """
     for name in _names(answer.variables for answer in answered.answers):
-        yield from _unlike(name, {answer.server: answer.variables.get(name, _UNSET) for answer in answered.answers})
+        values = {answer.server: answer.variables.get(name, _UNSET) for answer in answered.answers}
+        yield from _unlike(name, values, _one_value(name))
 
 
 def clocks_differ(answered: Round) -> Iterator[Finding]:
@@ -161,7 +162,7 @@ def frameworks_differ(answered: Round) -> Iterator[Finding]:
     HCCL:           no code.
     """
     for name in FRAMEWORK:
-        yield from _unlike(name, _fact(answered, name))
+        yield from _unlike(name, _fact(answered, name), _one_release(name))
 
 
 def table_absent(answered: Round) -> Iterator[Finding]:
@@ -221,7 +222,15 @@ def _names(mappings: Iterable[Mapping[str, str]]) -> list[str]:
     return sorted({name for mapping in mappings for name in mapping})
 
 
-def _unlike(name: str, values: Mapping[str, str]) -> Iterator[Finding]:
+def _one_value(name: str) -> Message:
+    return Message("preflight.difference.fix", "set {name} to the same value on all servers", name=name)
+
+
+def _one_release(name: str) -> Message:
+    return Message("preflight.releases.fix", "install one release of {name} on all servers", name=name)
+
+
+def _unlike(name: str, values: Mapping[str, str], hint: Message) -> Iterator[Finding]:
     """One finding if the values of the servers differ, the most frequent value first."""
     by_value: dict[str, list[str]] = {}
     for server, value in values.items():
@@ -235,8 +244,7 @@ def _unlike(name: str, values: Mapping[str, str]) -> Iterator[Finding]:
         if rest:
             parts.append(_on_servers(counted(len(groups) - MAX_VALUES, "other value"), rest))
         yield Finding(
-            Message("preflight.difference", "{name} differs: {values}", name=name, values=sentences(parts)),
-            Message("preflight.difference.fix", "set {name} to the same value on all servers", name=name),
+            Message("preflight.difference", "{name} differs: {values}", name=name, values=sentences(parts)), hint
         )
 
 

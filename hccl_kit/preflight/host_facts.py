@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from hccl_kit.base.message import Message, reason_of
 from hccl_kit.discovery.server_id import Interface, interfaces
 from hccl_kit.launch.hccl_variables import Host
 from hccl_kit.launch.job_ports import Kernel
@@ -54,7 +55,7 @@ def hosts_over_ssh(
         try:
             hosts[server.id] = host_in(reply)
         except ValueError as error:
-            failed[server.id] = reply.stderr or str(error)
+            failed[server.id] = reply.stderr or reason_of(error)
     return hosts, failed
 
 
@@ -68,7 +69,7 @@ def host_in(reply: Reply) -> Host:
         (number for number, line in enumerate(lines) if re.fullmatch(r"[0-9]{1,5}\s+[0-9]{1,5}", line.strip())), -1
     )
     if at < 0 or len(lines) < at + 2:
-        raise ValueError("it did not print its ports and addresses")
+        raise ValueError(Message("preflight.no-host-facts", "it did not print its ports and addresses"))
     matches = (_ADDRESS.match(line) for line in lines[at + 2 :])
     addresses = (Interface(match[1], str(ipaddress.ip_address(match[2]))) for match in matches if match)
     return Host(
@@ -80,7 +81,7 @@ def _kernel(ephemeral: str, reserved: str) -> Kernel:
     """The kernel of the two files. Raises ValueError if they are not what Linux writes."""
     low, high = map(int, ephemeral.split())
     if not 0 < low <= high < 65536:
-        raise ValueError("the range of ephemeral ports is not valid")
+        raise ValueError(Message("preflight.bad-range", "the range of ephemeral ports is not valid"))
     parts = [_RESERVED.fullmatch(part) for part in reserved.strip().split(",")[:_MAX_RESERVED] if part]
     ranges = [(int(part[1]), int(part[2] or part[1])) for part in parts if part]
     return Kernel((low, high), tuple(ranges))

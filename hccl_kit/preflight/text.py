@@ -141,7 +141,7 @@ def _unanswered(answers: Sequence[Answer]) -> list[str]:
             "preflight.no-answer",
             "{servers} did not answer: {reason}",
             servers=folded([name_of(answer) for answer in some]),
-            reason=some[0].error if len(some) == 1 else reason,
+            reason=some[0].error if some[0].error == reason or len(some) == 1 else reason,
         )
         for reason, some in groups[:MAX_REASONS]
     ]

@@ -44,7 +44,7 @@ class ToolQueries:
         if command not in self._answers:
             if subject in self._unanswered:
                 reason = self._unanswered[subject].reason
-                raise type(reason)(str(reason))
+                raise type(reason)(*reason.args)
             started = time.monotonic()
             try:
                 output = driver_tool.query(command, TIMEOUTS.get(Path(tool).name, driver_tool.TIMEOUT))

@@ -13,7 +13,10 @@ from typing import NamedTuple
 
 from hccl_kit.base.child import TooMuchError, killed_on_error, output_of
 from hccl_kit.base.interruptible import interruptible, is_interrupted
+from hccl_kit.base.message import Message
 from hccl_kit.base.progress import track
+from hccl_kit.base.terminal import printable
+from hccl_kit.base.wording import no_answer, not_started
 from hccl_kit.remote.ssh import over_ssh, refusal
 
 AT_ONCE = 64
@@ -55,7 +58,7 @@ class Reply(NamedTuple):
         lines = [line.strip() for line in self.text.splitlines() if line.strip()]
         found = next((line for line in reversed(lines) if line.startswith("{") and line.endswith("}")), None)
         if found is None:
-            raise ValueError(self.stderr or f"it printed {lines[-1][:200]!r}")
+            raise ValueError(self.stderr or Message("remote.other", "it printed {text!r}", text=lines[-1][:200]))
         return found
 
 
@@ -102,26 +105,28 @@ def _ask(
 def _run(command: Sequence[str], stdin: Path, timeout: float, stop: Event, most: int) -> Reply:
     started = time.time()
     if is_interrupted():
-        return Reply("", started, started, "not asked")
+        return Reply("", started, started, Message("remote.not-asked", "not asked"))
     try:
         with stdin.open("rb") as source:
             process = Popen(command, stdin=source, stdout=PIPE, stderr=PIPE, bufsize=0, start_new_session=True)
     except OSError as error:
-        return Reply("", started, time.time(), f"{command[0]} cannot be started: {error.strerror}")
+        return Reply("", started, time.time(), not_started(command[0], error))
     try:
         with killed_on_error(process):
             text, stderr = output_of(process, time.monotonic() + timeout, most, stop.is_set)
     except TimeoutExpired:
-        return Reply("", started, time.time(), f"no answer in {timeout:g} s")
+        return Reply("", started, time.time(), no_answer(timeout))
     except TooMuchError:
-        return Reply("", started, time.time(), f"it printed more than {most} bytes")
+        much = Message("remote.too-much", "it printed more than {number} bytes", number=most)
+        return Reply("", started, time.time(), much)
     line = _error_line(stderr)
     if text.strip():
         return Reply(text, started, time.time(), stderr=line)
-    return Reply("", started, time.time(), line or f"it printed nothing, exit code {process.returncode}")
+    nothing = Message("remote.nothing", "it printed nothing, exit code {code}", code=process.returncode)
+    return Reply("", started, time.time(), line or nothing)
 
 
 def _error_line(text: str) -> str:
     """An error of a program of this package, else the last line: banners and warnings come before it."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return next((line for line in lines if line.startswith("error: ")), lines[-1] if lines else "")[:200]
+    return printable(next((line for line in lines if line.startswith("error: ")), lines[-1] if lines else "")[:200])

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.host_name import is_host
+from hccl_kit.base.message import Message
 
 SSH_VARIABLE = "HCCL_KIT_SSH"
 """The command in the place of `ssh`, such as `ssh -F FILE -p 2222`."""
@@ -44,4 +45,4 @@ def over_ssh(start: Sequence[str], address: str, command: Sequence[str]) -> tupl
 
 def refusal(address: str) -> str | None:
     """Why ssh is not given this address; None if it is."""
-    return None if is_host(address) else "not a valid address or host name for ssh"
+    return None if is_host(address) else Message("remote.address", "not a valid address or host name for ssh")

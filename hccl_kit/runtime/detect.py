@@ -16,6 +16,7 @@ from hccl_kit.base.errors import KitError
 from hccl_kit.base.integer import environ_integer
 from hccl_kit.base.message import Message
 from hccl_kit.base.network import LOOPBACK, port_of_digest
+from hccl_kit.base.wording import row
 from hccl_kit.runtime import modelarts, slurm
 from hccl_kit.runtime.platform_table import check_size, no_such_rank, wait_for_table
 from hccl_kit.runtime.worker_env import NAMES, RANK_TABLE_FILE, RUN_ID, WorkerEnv, consistent, integer
@@ -51,7 +52,7 @@ def detect(environ: Mapping[str, str], *, launcher: str | None = None) -> Launch
                 "runtime.unknown-launcher",
                 "unknown launcher {launcher!r}; accepted: {accepted}",
                 launcher=launcher,
-                accepted=", ".join(LAUNCHERS),
+                accepted=row(LAUNCHERS),
             )
         return Launch(launcher, "--launcher was given", LAUNCHERS[launcher](environ))
     for name, variables in VARIABLES:
@@ -67,7 +68,7 @@ def _assert_alone(environ: Mapping[str, str]) -> None:
     for size in (*NAMES["size"], *OTHER_SIZES):
         if environ.get(size, "1") not in ("", "0", "1"):
             sets = "; ".join(" ".join(variables) for _, variables in VARIABLES if size in variables)
-            accepted = Message("runtime.launchers", ": {launchers}", launchers=", ".join(LAUNCHERS))
+            accepted = Message("runtime.launchers", ": {launchers}", launchers=row(LAUNCHERS))
             if sets:
                 accepted = Message("runtime.variable-sets", " with it: {sets}", sets=sets)
             raise KitError(

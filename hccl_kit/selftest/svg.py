@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from hccl_kit.base.message import Message
+from hccl_kit.base.translation import translated
 from hccl_kit.selftest.faults import Fault
 from hccl_kit.selftest.measured import Measured
 from hccl_kit.selftest.quality import judged_links
@@ -36,9 +38,12 @@ def as_svg(measured: Measured, faults: Sequence[Fault], *, table: str, slow: flo
     bad = frozenset(rank for fault in faults for rank in fault.ranks)
     grid = _grid(lines, quality, bad, slow)
     width = max(grid.width, 640)
-    title = _text(f"{table}: pairs of ranks, measured with {measured.backend}", width, INK, 18)
+    title = Message(
+        "selftest.svg", "{table}: pairs of ranks, measured with {backend}", table=table, backend=measured.backend
+    )
     notes = [_text(fault.message, width, _RED, 13) for fault in faults[:20]]
-    whole = stacked([title, grid, _legend(width), *(notes or [_text("no faults", width, PALE, 13)])], 14)
+    none = _text(Message("selftest.svg-no-faults", "no faults"), width, PALE, 13)
+    whole = stacked([_text(title, width, INK, 18), grid, _legend(width), *(notes or [none])], 14)
     across, down = width + 2 * _MARGIN, whole.height + 2 * _MARGIN
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {across:g} {down:g}" width="{across:g}"'
@@ -105,7 +110,8 @@ def _cell(row: _Line, column: _Line, worst: Mapping[frozenset[str], float], slow
     is_bad = value < slow
     fill = _SCALE[min(len(_SCALE) - 1, int(value * (len(_SCALE) - 1)))]
     box = _box(fill, _RED if is_bad else fill, f"{min(value, 9.99):.0%}".rstrip("%"))
-    return f"<g>{tooltip(f'{row.name} and {column.name}: {value:.0%}')}{box}</g>"
+    pair = Message("selftest.svg-pair", "{one} and {other}: {share:.0%}", one=row.name, other=column.name, share=value)
+    return f"<g>{tooltip(pair)}{box}</g>"
 
 
 def _box(fill: str, edge: str, number: str) -> str:
@@ -118,15 +124,16 @@ def _legend(width: float) -> Piece:
     least = [round(100 * place / (len(_SCALE) - 1)) for place in range(len(_SCALE))]
     boxes = [moved(_box(fill, fill, f"{percent}"), place * _SIDE, 0)
              for place, (fill, percent) in enumerate(zip(_SCALE, least, strict=True))]  # fmt: skip
-    caption = (
+    caption = Message(
+        "selftest.svg-legend",
         "Percent of the typical bandwidth, inside and between servers separately, each colour from the number in its"
-        " box on. Red frame: bad. Grey: not measured."
+        " box on. Red frame: bad. Grey: not measured.",
     )
     return stacked([Piece("".join(boxes), len(_SCALE) * _SIDE, _SIDE), _text(caption, width, PALE, 12)], 0)
 
 
 def _text(text: str, width: float, color: str, size: float) -> Piece:
-    rows = wrapped(text, columns(width, size))
+    rows = wrapped(translated(text), columns(width, size))
     body = "".join(moved(label(row, size, color=color, is_bold=size > 13), 0, (place + 1) * (size + 4))
                    for place, row in enumerate(rows))  # fmt: skip
     return Piece(body, width, len(rows) * (size + 4))

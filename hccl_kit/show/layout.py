@@ -216,3 +216,15 @@ def _runs(hosts: Sequence[Host]) -> Iterator[Run]:
 def _continues(before: Sequence[Card], after: Sequence[Card]) -> bool:
     count = len(before)
     return [(card.id, (card.rank or 0) + count) for card in before] == [(card.id, card.rank) for card in after]
+
+
+def pod_name(pod: Pod) -> Message:
+    """A super pod, or the place of servers that are in none, in words."""
+    if pod.id is None:
+        return Message("show.no-pod", "in no super pod")
+    return Message("show.pod", "super pod {name}", name=pod.id)
+
+
+def ranks_of(run: Run) -> Message:
+    """The ranks of several servers in words."""
+    return Message("show.ranks", "ranks {ranks}", ranks=run.ranks)

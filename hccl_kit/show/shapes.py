@@ -7,6 +7,7 @@ from html import escape
 from typing import Literal, NamedTuple
 
 from hccl_kit.base.terminal import printable
+from hccl_kit.base.translation import translated
 from hccl_kit.show.text_width import cut
 
 INK, PALE, FRAME, WHITE = "#1f2933", "#52606d", "#9aa5b1", "#ffffff"
@@ -40,7 +41,11 @@ def label(
     is_bold: bool = False,
     anchor: Literal["start", "middle", "end"] = "start",
 ) -> str:
-    """A line of text at (0, 0), cut to `width`, without control characters and escaped for XML."""
+    """A line of text at (0, 0), cut to `width`, without control characters and escaped for XML.
+
+    It is in the language of the user, and so is a tooltip.
+    """
+    text = translated(text)
     shown = escape(printable(text if width is None else cut(text, columns(width, size))), quote=False)
     weight = ' font-weight="bold"' if is_bold else ""
     aligned = f' text-anchor="{anchor}"' if anchor != "start" else ""
@@ -54,7 +59,7 @@ def columns(width: float, size: float) -> int:
 
 def tooltip(text: str) -> str:
     """The tooltip of its group, of which it must be the first element; at most MAX_TOOLTIP cells."""
-    return f"<title>{escape(printable(cut(text, MAX_TOOLTIP)), quote=False)}</title>"
+    return f"<title>{escape(printable(cut(translated(text), MAX_TOOLTIP)), quote=False)}</title>"
 
 
 def moved(body: str, x: float, y: float) -> str:

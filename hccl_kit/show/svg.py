@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from hccl_kit.base.wording import counted
+from hccl_kit.base.message import Message
+from hccl_kit.base.terminal import text_width
+from hccl_kit.base.translation import translated
+from hccl_kit.base.wording import clauses, counted, sentences
+from hccl_kit.check.rule import SEVERITIES
 from hccl_kit.show.collapse import collapsed, one_by_one, with_ends
 from hccl_kit.show.hosts import Card, Host, Run
-from hccl_kit.show.layout import Picture, Pod
+from hccl_kit.show.layout import Picture, Pod, and_more, pod_name, ranks_of
 from hccl_kit.show.palette import LINKED, PLANES, RANKS, RankGroups
 from hccl_kit.show.shapes import (
     FRAME,
@@ -62,13 +66,13 @@ def as_svg(picture: Picture, ranks: RankGroups | None = None) -> str:
     sheet = _sheet(shown, ranks)
     pods = [_pod(pod, sheet, is_framed=len(shown.pods) > 1) for pod in shown.pods]
     if shown.more_pods:
-        pods.append(_line(f"and {counted(shown.more_pods, 'more super pod')}", PALE))
+        pods.append(_line(and_more(counted(shown.more_pods, "more super pod")), PALE))
     width = max([_MIN_WIDTH, *(pod.width for pod in pods)])
-    title = stacked([_line(line, INK, size=18) for line in wrapped(shown.title, columns(width, 18))], 2)
+    title = stacked([_line(line, INK, size=18) for line in wrapped(translated(shown.title), columns(width, 18))], 2)
     notes = [(line, INK) for line in shown.networks] + [
         (finding.text, _hue(finding.severity)) for finding in shown.findings
     ]
-    lines = [_line(line, color) for text, color in notes for line in wrapped(text, columns(width, 13))]
+    lines = [_line(line, color) for text, color in notes for line in wrapped(translated(text), columns(width, 13))]
     legend = in_rows([*_legend(shown, sheet)], width, 18)
     whole = stacked([title, *pods, legend, *([stacked(lines, 4)] if lines else [])], _GAP)
     across, down = width + 2 * _MARGIN, whole.height + 2 * _MARGIN
@@ -120,7 +124,7 @@ def _pod(pod: Pod, sheet: _Sheet, *, is_framed: bool) -> Piece:
                     _WIDTH - 2 * _PAD, _GAP)  # fmt: skip
     if pod.id is None and not is_framed:
         return boxes
-    name = "in no super pod" if pod.id is None else f"super pod {pod.id}"
+    name = pod_name(pod)
     width, height = max(boxes.width, 200) + 2 * _PAD, boxes.height + 32 + _PAD
     edge = _worst(pod.findings) if pod.findings else FRAME
     frame = rectangle(width, height, radius=12, fill=_POD, edge=edge, thick=2 if pod.findings else 1)
@@ -132,9 +136,7 @@ def _head(name: str, findings: Sequence[Finding], width: float, size: float) -> 
     rules = " ".join(finding.rule for finding in findings)
     room = width - 2 * _PAD - len(rules) * size * 0.7
     marks = moved(label(rules, size - 1, color=_worst(findings), is_bold=True, anchor="end"), width - _PAD, size + 7)
-    notes = "".join(
-        tooltip("; ".join(f"{finding.rule}: {finding.message}" for finding in findings)) if findings else ""
-    )
+    notes = tooltip(sentences(map(_broken, findings))) if findings else ""
     return f"<g>{notes}{moved(label(name, size, width=room, is_bold=True), _PAD + 2, size + 7)}{marks}</g>"
 
 
@@ -147,10 +149,13 @@ def _host(host: Host, sheet: _Sheet) -> Piece:
 
 def _rest(run: Run, sheet: _Sheet) -> Piece:
     """A pale box that summarizes several servers."""
-    likeness = "uniform" if run.is_uniform and len(run.hosts) > 1 else "not drawn"
+    if run.is_uniform and len(run.hosts) > 1:
+        likeness = Message("show.uniform", "uniform")
+    else:
+        likeness = Message("show.not-drawn", "not drawn")
     names = [run.hosts[0].id, f".. {run.hosts[-1].id}"] if len(run.hosts) > 1 else [run.hosts[0].id]
-    ranks = [f"ranks {run.ranks}"] if run.ranks and run.is_uniform else []
-    lines = [f"{counted(len(run.hosts), sheet.noun)}, {likeness}", *names, *ranks]
+    ranks = [ranks_of(run)] if run.ranks and run.is_uniform else []
+    lines = [clauses([counted(len(run.hosts), sheet.noun), likeness]), *names, *ranks]
     box = rectangle(sheet.width, sheet.height, radius=8, fill=_BAR, edge=_IDLE)
     texts = [
         moved(label(line, 12, width=sheet.width - 2 * _PAD, color=PALE, is_bold=not place), _PAD + 2, 19 + 17 * place)
@@ -187,17 +192,20 @@ def _bar(cards: Sequence[Card], sheet: _Sheet, group: int | None) -> Piece:
 def _card(card: Card, group: int, sheet: _Sheet) -> str:
     """A card: its id small, its rank large, the colour of its plane at the bottom, the first broken rule below."""
     planes, colors = sheet.planes, LINKED
-    facts = [f"card {card.id}", "no rank" if card.rank is None else f"rank {card.rank}", card.address]
-    facts += [f"{finding.rule}: {finding.message}" for finding in card.findings]
+    rank_name = (
+        Message("show.no-rank", "no rank") if card.rank is None else Message("show.rank", "rank {rank}", rank=card.rank)
+    )
+    facts = [Message("show.card", "card {card}", card=card.id), rank_name, card.address]
+    facts += map(_broken, card.findings)
     if sheet.ranks and card.rank is not None:
         group, colors = sheet.ranks.of_rank[card.rank], RANKS
-        facts.append(f"{sheet.ranks.kind} group {group}")
+        facts.append(Message("show.group", "{kind} group {number}", kind=sheet.ranks.kind, number=group))
     color = _worst(card.findings) if card.findings else None
     fill = WHITE if card.rank is None else colors[group % len(colors)]
     edge = color or (_IDLE if card.rank is None else FRAME)
     rank = "" if card.rank is None else str(card.rank)
     pieces = [
-        tooltip(", ".join(filter(None, facts))),
+        tooltip(clauses(filter(None, facts))),
         rectangle(_CARD, _CARD, radius=5, fill=fill, edge=edge, thick=3 if color else 1),
         moved(label(str(card.id), 9, width=_CARD, color=PALE), 4, 11),
         moved(
@@ -223,21 +231,24 @@ def _legend(picture: Picture, sheet: _Sheet) -> Iterator[Piece]:
     if cards:
         sample = rectangle(22, 22, radius=4, fill=LINKED[0])
         numbers = moved(label("4", 7, color=PALE), 3, 8) + moved(label("12", 9, is_bold=True, anchor="middle"), 12, 18)
-        yield _legend_entry(sample + numbers, "card 4 is rank 12")
+        yield _legend_entry(sample + numbers, Message("show.sample", "card 4 is rank 12"))
     if cards and sheet.ranks:
         tints = [moved(f'<rect width="8" height="22" fill="{color}"/>', 8 * n, 0) for n, color in enumerate(RANKS[:3])]
-        yield _legend_entry("".join(tints), f"colours: {sheet.ranks.kind} groups")
+        yield _legend_entry("".join(tints), Message("show.colours", "colours: {kind} groups", kind=sheet.ranks.kind))
     if any(card.rank is None for card in cards):
-        yield _legend_entry(rectangle(22, 22, radius=4, fill=WHITE, edge=_IDLE), "not in the job")
+        sample = rectangle(22, 22, radius=4, fill=WHITE, edge=_IDLE)
+        yield _legend_entry(sample, Message("show.not-in-job", "not in the job"))
     if any(len(host.groups) > 1 for host in hosts):
-        yield _legend_entry(moved(f'<rect width="22" height="4" fill="{_LINK}"/>', 0, 9), "linked cards")
+        sample = moved(f'<rect width="22" height="4" fill="{_LINK}"/>', 0, 9)
+        yield _legend_entry(sample, Message("show.linked", "linked cards"))
     if sheet.planes > 1 and cards:
         yield _planes(sheet.planes)
     severities = {finding.severity for host in hosts for finding in host.findings}
     severities |= {finding.severity for card in cards for finding in card.findings}
     for severity in sorted(severities):
         sample = rectangle(20, 20, radius=4, fill=WHITE, edge=_hue(severity), thick=3)
-        yield _legend_entry(moved(sample, 1, 1), f"breaks a rule: {severity}")
+        broken = Message("show.breaks", "breaks a rule: {severity}", severity=SEVERITIES[severity])
+        yield _legend_entry(moved(sample, 1, 1), broken)
 
 
 def _planes(number: int) -> Piece:
@@ -246,11 +257,16 @@ def _planes(number: int) -> Piece:
         + moved(label(str(plane), 9, color=PALE, anchor="middle"), plane * 26 + 11, 22)
         for plane in range(number)
     ]
-    caption = _legend_entry("", "network planes")
+    caption = _legend_entry("", Message("show.planes", "network planes"))
     return Piece(
         "".join(stripes) + moved(caption.body, number * 26 - 24, 0), caption.width + number * 26 - 24, caption.height
     )
 
 
-def _legend_entry(sample: str, meaning: str) -> Piece:
-    return Piece(sample + moved(label(meaning, 12, color=PALE), 30, 15), 30 + len(meaning) * 6.6, 22)
+def _legend_entry(sample: str, meaning: Message) -> Piece:
+    width = 30 + text_width(translated(meaning)) * 6.6
+    return Piece(sample + moved(label(meaning, 12, color=PALE), 30, 15), width, 22)
+
+
+def _broken(finding: Finding) -> str:
+    return Message("show.broken", "{rule}: {message}", rule=finding.rule, message=finding.message)

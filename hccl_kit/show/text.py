@@ -12,7 +12,7 @@ from hccl_kit.base.translation import translated
 from hccl_kit.base.wording import clauses, counted, plural, spans
 from hccl_kit.show.collapse import collapsed, one_by_one
 from hccl_kit.show.hosts import Card, Host, Run
-from hccl_kit.show.layout import FindingLine, Picture, Pod, and_more
+from hccl_kit.show.layout import FindingLine, Picture, Pod, and_more, pod_name, ranks_of
 from hccl_kit.show.text_width import cut, padded, wrapped
 from hccl_kit.table.finding import Finding
 
@@ -94,10 +94,9 @@ def _columns(picture: Picture, width: int) -> _Columns:
 
 def _pod(pod: Pod, picture: Picture, columns: _Columns, width: int) -> Iterator[_Line]:
     if pod.id is not None:
-        name = Message("show.pod", "super pod {name}", name=pod.id)
-        yield _named(translated(name), pod.findings, width)
+        yield _named(translated(pod_name(pod)), pod.findings, width)
     elif len(picture.pods) > 1:
-        yield _Line(translated(Message("show.no-pod", "in no super pod")))
+        yield _Line(translated(pod_name(pod)))
     for run in pod.runs:
         if len(run.hosts) == 1 and run.is_uniform:
             yield from _host(run.hosts[0], columns, width)
@@ -118,7 +117,7 @@ def _run(run: Run, noun: str, width: int) -> str:
         )
     facts: list[str] = [counted(len(run.hosts), noun)]
     if run.ranks:
-        facts.append(Message("show.ranks", "ranks {ranks}", ranks=run.ranks))
+        facts.append(ranks_of(run))
     cards = ",".join(spans(card.id for card in run.hosts[0].cards))
     none = Message("show.no-cards", "no cards each")
     facts.append(Message("show.cards", "cards {cards} each", cards=cards) if cards else none)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from hccl_kit.base.bounded_file import read_start
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.wording import system_reason
+from hccl_kit.base.wording import row, system_reason
 from hccl_kit.table.formats.kinds import LISTS
 
 MAX_FILES = 100_000
@@ -32,7 +32,7 @@ def tables_in(folder: str) -> list[str]:
             "table.folder-without-tables",
             "cannot read {folder}: it is a folder without rank tables (*.json with {lists})",
             folder=folder,
-            lists=", ".join(LISTS),
+            lists=row(LISTS),
         )
     return paths
 

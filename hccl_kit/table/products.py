@@ -8,6 +8,7 @@ from typing import NamedTuple
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
 from hccl_kit.base.origin import Origin
+from hccl_kit.base.wording import row
 
 GUIDE = Origin("HCCL user guide, rank table configuration, and HCCL's own parser", "2026-11-25")
 
@@ -139,7 +140,7 @@ def find_product(name: str) -> Product:
         "unknown product {name!r}; accepted: {products}",
         hint=Message("table.unknown-product.fix", "did you mean {near}?", near=near) if near else None,
         name=name[:40],
-        products=", ".join(PRODUCT_NAMES),
+        products=row(PRODUCT_NAMES),
     )
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 from hccl_kit.base.message import Message
 from hccl_kit.base.schemas import load
 from hccl_kit.base.typos import MAX_UNKNOWN, find_typos, nearest
-from hccl_kit.base.wording import counted
+from hccl_kit.base.wording import counted, row
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import MAX_FINDINGS, Edit, Finding
 from hccl_kit.table.hccl_parser.structure import code_of_missing, code_of_number, code_of_type
@@ -128,7 +128,7 @@ def _unfit(error: ValidationError, pointer: Pointer, version: str) -> Iterator[F
         yield Finding(_wrong_length(error, key), pointer=pointer, rule="HK115")
     elif error.validator == "enum":
         words = cast("list[str]", error.validator_value)
-        accepted = ", ".join(map(shown, words))
+        accepted = row(map(shown, words))
         message = Message("HK116.word", "{key} is {value}; accepted: {words}", key=key, value=written, words=accepted)
         meant = [word for word in words if word.casefold() == str(value).strip().casefold()]
         fix = tuple(Edit(pointer, json.dumps(word)) for word in meant)

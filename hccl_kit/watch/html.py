@@ -8,11 +8,11 @@ import time
 from hccl_kit import __version__
 from hccl_kit.base.message import Message
 from hccl_kit.base.translation import translated
-from hccl_kit.base.wording import clauses
+from hccl_kit.base.wording import as_note, clauses
 from hccl_kit.diagnosis.report.markup import element, policy
 from hccl_kit.diagnosis.report.markup import text as escaped
 from hccl_kit.watch.curves import CHARTS, as_svg
-from hccl_kit.watch.text import HEADINGS, STATES, UNSEEN, as_note, cells, headline, notes, rest, said, slowest
+from hccl_kit.watch.text import HEADINGS, STATES, UNSEEN, cells, headline, notes, rest, said, slowest
 from hccl_kit.watch.view import WatchedJob, chosen, problems
 
 _LANGUAGE = Message("watch.html-language", "en")

@@ -10,6 +10,7 @@ import time
 from collections.abc import Sequence
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message, reason_of
 from hccl_kit.base.terminal import printable
 from hccl_kit.launch.plan import address_of
 from hccl_kit.remote.probe import Host, Probe, Reach
@@ -38,7 +39,7 @@ class Servers:
             try:
                 answers.append(job_in(reply.document()))
             except ValueError as error:
-                lost.append(printable(f"{server.id}: {error}"))
+                lost.append(_lost(server, reason_of(error)))
         if not answers:
             raise KitError(
                 "watch.no-answer",
@@ -47,6 +48,11 @@ class Servers:
                 first=lost[0],
             )
         return joined(printable(self.run), answers, lost)
+
+
+def _lost(server: Server, reason: str) -> Message:
+    shown = reason if isinstance(reason, Message) else printable(reason)
+    return Message("watch.lost", "{server}: {reason}", server=printable(server.id), reason=shown)
 
 
 def joined(run: str, answers: Sequence[WatchedJob], lost: Sequence[str]) -> WatchedJob:

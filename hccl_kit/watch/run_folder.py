@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
+from hccl_kit.base.wording import exit_code
 from hccl_kit.runtime.flight_recorder import CURVE_AT, DONE
 from hccl_kit.watch import records, torch_status
 from hccl_kit.watch.records import Record
@@ -159,7 +160,7 @@ def rank(number: int, record: Record, silent_s: float | None, script: Script = N
     if code is not None or record.ended not in ("", DONE):
         state = "failed"
         ending = "" if record.ended == DONE else f"{record.ended}: {record.message}" if record.message else record.ended
-        why = ending or _exit_code(code)
+        why = ending or exit_code(code)
     elif record.ended == DONE:
         state = "done"
     elif silent_s is not None and silent_s > SILENT:
@@ -234,14 +235,10 @@ def _without_heartbeat(attempt: Attempt, number: int, script: Script, *, are_sta
     seen = torch_status.rank_of(number, file, data) if file and data else None
     code, host, device = script.exits.get(number, _NO_EXIT)
     if code is not None:
-        return WatchedRank(number, "failed", host, device, why=seen.why if seen and seen.why else _exit_code(code))
+        return WatchedRank(number, "failed", host, device, why=seen.why if seen and seen.why else exit_code(code))
     if seen and not (script.is_ending and seen.state == "running"):
         return seen
     return WatchedRank(number, "ended" if script.is_ending else "starting" if are_starting else "unknown")
-
-
-def _exit_code(code: int | None) -> Message:
-    return Message("watch.exit-code", "exit code {code}", code=code)
 
 
 def _script(attempt: Attempt) -> Script:

@@ -12,8 +12,9 @@ from rich.text import Text
 
 from hccl_kit.base.message import Message
 from hccl_kit.base.translation import translated
+from hccl_kit.base.wording import as_note
 from hccl_kit.runtime.pulse import Span
-from hccl_kit.watch.text import HEADINGS, LEFT, as_note, cells, headline, notes, rest, said, slowest
+from hccl_kit.watch.text import HEADINGS, LEFT, cells, headline, notes, rest, said, slowest
 from hccl_kit.watch.view import State, WatchedJob, chosen, problems
 
 STYLES: dict[State, str] = {

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import in_columns
 from hccl_kit.base.translation import translated
-from hccl_kit.base.wording import clauses, counted
+from hccl_kit.base.wording import as_note, clauses, counted
 from hccl_kit.runtime.straggler import PARTS, seconds
 from hccl_kit.watch.torch_status import ENABLE
 from hccl_kit.watch.view import WatchedJob, WatchedRank, chosen, duration, problems
@@ -59,11 +59,6 @@ def as_text(job: WatchedJob) -> str:
 def as_problem(problem: str) -> Message:
     """The line for one of `problems`."""
     return Message("watch.problem", "problem: {problem}", problem=problem)
-
-
-def as_note(note: str) -> Message:
-    """The line for one of `notes`."""
-    return Message("watch.note", "note: {note}", note=note)
 
 
 def headline(job: WatchedJob) -> Message:

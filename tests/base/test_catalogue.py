@@ -13,13 +13,13 @@ from babel.messages.pofile import read_po
 
 from hccl_kit.base.translation import CATALOGUE
 from hccl_kit.check.rule import SECTIONS
-from hccl_kit.diagnosis.errors.row import TEXTS
+from hccl_kit.diagnosis.errors.row import FIX, TEXTS
 from hccl_kit.diagnosis.errors.table import ROWS
 from tests.places import ROOT
 
 ENGLISH_ONLY = {"noun", "verb", "pronoun", "words"}
 """Placeholders for English words, which a translation leaves out: their form depends on a number, or the system's."""
-SENTENCES = {sentence for row in ROWS for sentence in row.says}
+SENTENCES = {sentence.removeprefix(FIX) for row in ROWS for sentence in row.says}
 """The texts of rows that have placeholders; braces in other ones are those of a command."""
 PO = CATALOGUE.with_suffix(".po")
 UPDATE = "python scripts/catalogue.py, then translate hccl_kit.po and run it again"

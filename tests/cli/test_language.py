@@ -74,10 +74,18 @@ SITUATIONS = {
     ("show", "good.json", "--width", "80"): "1.0 版本，1 台服务器，8 张卡，产品 auto\n  10.0.0.1\n    卡   0 1",
     ("show", "bad.json", "--width", "200"): "HK201 错误：rank 0 已分配给服务器",
     ("env", "good.json", "--check", "variables.env"): "variables.env：HCCL_CONNECT_TIMEOUT=",
-    ("env", "good.json", "--check", "ports.env"): "；规划值：65408；所有没有规划的任务都监听该处",
+    ("env", "good.json", "--check", "ports.env"): "；规划值：65408；未经规划的任务都监听这个端口",
     ("watch",): "这里没有 hccl_logs/latest",
     ("watch", "job", "--once"): "job：无 step，2 个 rank",
     ("watch", "empty.json"): "需要与 --ssh 一起使用",
+    ("watch", "two.json", "--ssh", "--once"): "没有服务器响应；10.0.0.1：无法启动 no-ssh：没有该文件或目录",
+    ("preflight", "two.json", "--all", "--select", "HK607"): "无响应：无法启动 no-ssh：没有该文件或目录",
+    ("run", "two.json", "--ssh", "--spares", "n9", "--", "true"): "备用服务器 n9 无法列出自己的卡：无法启动 no-ssh",
+    ("diagnose", "headline"): "进程不是由启动工具拉起的",
+    ("diagnose", "nothing"): "错误：无法读取 nothing：没有该文件或目录",
+    ("diagnose", "none"): "错误：找不到日志",
+    ("diagnose", "empty.json"): "错误：没有可诊断的内容：1 个文件中没有可识别的行",
+    ("launch", "good.json", "--to", "k8s", "--", "true"): "可选值：bash、mpirun、msrun、slurm",
 }
 
 ANSWERS = {
@@ -111,6 +119,11 @@ OF_TRAINING = {
     ("render-words", "--seed", "-1"): "错误：--seed 为 -1；应不小于 0",
 }
 
+NO_LAUNCHER = """Traceback (most recent call last):
+  File "train.py", line 7, in <module>
+    init_process_group()
+ValueError: using env:// rendezvous: environment variable RANK expected, but not set
+"""
 TRACEBACK = """Traceback (most recent call last):
   File "train.py", line 7, in <module>
     save()
@@ -133,12 +146,15 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         snapshot = Snapshot({THIS: machine(versions={"driver": driver})})
         (tmp_path / f"{name}.json").write_text(json.dumps(to_value(snapshot)))
     (tmp_path / "hccl_test.log").write_text("67108864 | 2691.00 | 24.94 | failed\n")
-    for name, error in (("logs/rank_1", "no error"), ("job/rank_1", TRACEBACK), ("plain/out", "error code EI0006")):
+    logs = {"logs/rank_1": "no error", "job/rank_1": TRACEBACK, "plain/out": "error code EI0006"}
+    for name, error in {**logs, "headline/rank_1": NO_LAUNCHER}.items():
         (tmp_path / name).parent.mkdir()
         (tmp_path / f"{name}.log").write_text(error)
+    (tmp_path / "none").mkdir()
     (tmp_path / "run").mkdir()
     (tmp_path / "run/summary.json").write_text('{"steps": 9}')
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HCCL_KIT_SSH", "no-ssh")
     monkeypatch.setenv("HCCL_INTRA_PCIE_ENABLE", "1")
     monkeypatch.setenv("HCCL_INTRA_ROCE_ENABLE", "1")
     yield tmp_path
@@ -213,14 +229,57 @@ def test_wrong_use_is_explained_in_chinese(capsys: pytest.CaptureFixture[str]) -
 
 def test_programs_of_training_speak_chinese(folder: Path) -> None:
     for words, part in OF_TRAINING.items():
-        codes = []
-        for language in ("en", "zh"):
-            command = [sys.executable, "-m", "hccl_kit", "--lang", language, *words]
-            environ = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONUTF8": "1"}
-            done = subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, check=False)
-            codes.append(done.returncode)
-        assert codes == [2, 2], words
-        assert part in done.stderr, words
+        english, chinese = (in_language(folder, language, *words) for language in ("en", "zh"))
+        assert (english.returncode, chinese.returncode) == (2, 2), words
+        assert part in chinese.stderr, words
+
+
+def in_language(folder: Path, language: str, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "hccl_kit", "--lang", language, *words]
+    environ = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONUTF8": "1"}
+    return subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, check=False)
+
+
+def test_a_job_that_fails_is_chinese_and_its_files_are_english(folder: Path) -> None:
+    program = "import os, sys; sys.exit(3 * (os.environ['RANK'] == '1'))"
+    words = ("run", "--devices", "[4,6)", "--simulate", "--product", "a2", "--bind", "cores", "--max-restarts", "1")
+    done = {}
+    for language in ("en", "zh"):
+        command = (*words, "--log-dir", language, "--", sys.executable, "-c", program)
+        done[language] = in_language(folder, language, *command)
+        files = [path for path in (folder / language / "latest").rglob("*") if path.is_file()]
+        assert not re.search("[\u4e00-\u9fff]", "".join(path.read_text() for path in files))
+        assert " exited 1 3 5 " in (folder / language / "latest/restart_1/launcher_0").read_text()
+    assert [one.returncode for one in done.values()] == [3, 3]
+    assert not re.search("[\u4e00-\u9fff]", done["en"].stdout + done["en"].stderr)
+    assert re.match(r"\S+ 的 4 5 号卡上的 rank 0 到 1，端口 [0-9]+，OMP_NUM_THREADS=[0-9]+，绑核 ", done["zh"].stdout)
+    for part in (
+        " 的 5 号卡上的 rank 1 失败，退出码 3\n",
+        " 的末尾：\n",
+        "1 秒后重启（第 1 次，最多 1 次）\n",
+        "\n首错：  ",
+    ):
+        assert part in done["zh"].stderr
+    for form in ("en", "zh"):
+        said = [line for line in done[form].stderr.splitlines() if line.startswith(("error: ", "错误："))]
+        (folder / form / "screen.log").write_text("\n".join(said))
+    answers = [in_language(folder, "en", "diagnose", f"{form}/screen.log", "--format", "json") for form in ("en", "zh")]
+    english, chinese = (json.loads(one.stdout)["suspects"] for one in answers)
+    assert english
+    assert chinese == english
+
+
+@pytest.mark.usefixtures("folder")
+def test_drawings_are_chinese(capsys: pytest.CaptureFixture[str]) -> None:
+    drawn = []
+    for language in ("en", "zh"):
+        assert main(("--lang", language, "show", "bad.json", "-o", f"{language}.svg")) == 1
+        drawn.append(re.findall(">([^<>]+)</(?:text|title)>", Path(f"{language}.svg").read_text(encoding="utf-8")))
+    english, chinese = drawn
+    assert [bool(re.search("[a-z]{2,} [a-z]{2,}", text)) for text in english].count(True) > 4
+    assert "4 号卡是 rank 12" in chinese
+    assert [text for text in chinese if re.search("[a-z]{2,} [a-z]{2,}", text)] == []
+    assert "已写入 zh.svg" in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("folder")
@@ -228,7 +287,9 @@ def test_programs_read_english(capsys: pytest.CaptureFixture[str], monkeypatch: 
     for form in ("json", "sarif", "github"):
         words = ("check", "bad.json", "good.json", "--format", form)
         assert_equal(words, capsys, monkeypatch)
-    assert_equal(("diagnose", "job", "--format", "json"), capsys, monkeypatch)
+    for logs in ("job", "headline"):
+        assert_equal(("diagnose", logs, "--format", "json"), capsys, monkeypatch)
+    assert_equal(("preflight", "two.json", "--all", "--select", "HK607", "--format", "json"), capsys, monkeypatch)
     for pair in (("diff", "good.json", "two.json"), ("compare", "before.json", "after.json")):
         assert_equal((*pair, "--format", "json"), capsys, monkeypatch)
     for form in ("sh", "json"):

@@ -1,9 +1,11 @@
 """The drawing of the matrix of pairs."""
 
+import re
 from xml.etree import ElementTree
 
 import pytest
 
+from hccl_kit.base.translation import speak
 from hccl_kit.selftest.measured import Measured
 from hccl_kit.selftest.quality import SLOW
 from hccl_kit.selftest.svg import as_svg
@@ -26,6 +28,17 @@ def test_the_drawing_is_xml_with_a_cell_for_each_pair(measured: Measured) -> Non
         assert len([title for title in titles if " and " in title]) == 2 * len(measured.links)
     texts = [one.text or "" for one in root.iter("{http://www.w3.org/2000/svg}text")]
     assert any("slow" in one for one in texts) == bool(faults)
+
+
+def test_the_drawing_is_in_the_language_of_the_user() -> None:
+    speak("zh")
+    try:
+        drawing = as_svg(harmed(), judge(harmed()), table="t", slow=SLOW)
+    finally:
+        speak("en")
+    texts = re.findall(">([^<>]+)</(?:text|title)>", drawing)
+    assert any("红框：有问题" in text for text in texts)
+    assert [text for text in texts if re.search("[a-z]{2,} [a-z]{2,}", text)] == []
 
 
 def test_bad_pairs_have_a_red_frame() -> None:

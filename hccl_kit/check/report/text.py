@@ -5,7 +5,7 @@ from __future__ import annotations
 from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import printable
 from hccl_kit.base.translation import translated
-from hccl_kit.base.wording import clauses, counted
+from hccl_kit.base.wording import clauses, counted, row
 from hccl_kit.check.report.finding_text import as_lines
 from hccl_kit.check.result import Report
 from hccl_kit.check.rules import RULE_BY_ID
@@ -113,6 +113,6 @@ def _broken(report: Report) -> list[str]:
             "check.breaks-manual",
             "breaks a rule of product {product} ({rules}; with --strict an error)",
             product=report.product,
-            rules=", ".join(broken),
+            rules=row(broken),
         )
     ]

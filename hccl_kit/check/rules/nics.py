@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from hccl_kit.base.message import Message
+from hccl_kit.base.wording import row
 from hccl_kit.check.rule import SERVER_KINDS, Rule
 from hccl_kit.check.rules.super_pods import pods_read
 from hccl_kit.table.bounds import CARDS_OF_SERVER
@@ -172,7 +173,7 @@ def _cards(ids: tuple[int, ...]) -> Message:
         return Message("HK405.no-card", "no card")
     if len(ids) == 1:
         return Message("HK405.card", "card {card}", card=ids[0])
-    return Message("HK405.cards", "cards {cards}", cards=", ".join(map(str, ids)))
+    return Message("HK405.cards", "cards {cards}", cards=row(map(str, ids)))
 
 
 RULES = (

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from hccl_kit.base.message import Message
+from hccl_kit.base.wording import row
 from hccl_kit.check.rule import DUPLICATE, Rule
 from hccl_kit.check.rules.duplicates import first_defined, repeated
 from hccl_kit.table.bounds import HOST, MAX_DIGITS, MAX_NAME, MAX_SIGNED, MODES, SUB_VERSION, bytes_of
@@ -75,7 +76,7 @@ def node_table(table: RankTable, _product: Product) -> Iterator[Finding]:
     mode = table.extra.get("mode", MODES[0])
     if mode not in MODES:
         message = Message(
-            "HK238.mode", '"mode" is {mode}; accepted: {modes}', mode=shown(mode), modes=", ".join(map(shown, MODES))
+            "HK238.mode", '"mode" is {mode}; accepted: {modes}', mode=shown(mode), modes=row(map(shown, MODES))
         )
         yield Finding(message, pointer=("mode",))
     for rank in table.every if SUB_VERSION in table.extra else ():

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from signal import SIGTERM
 
+from hccl_kit.base.message import Message
 from hccl_kit.base.wording import killed_by
 from hccl_kit.diagnosis.errors.ending import HOST_MEMORY, MORE_MEMORY
 from hccl_kit.diagnosis.errors.message import LogMessage, rank, whole
@@ -16,6 +17,9 @@ _ROOT_CAUSE = (
     r"Root Cause \(first observed failure\):(?:[^\n]{0,120}?\bhost *: (?P<host>\S{1,100}))?[^\n]{0,200}?"
     r"\brank *: (?P<rank>[0-9]{1,8}) \(local_rank: [0-9]{1,6}\)"
 )
+_IN_CHINESE = r"错误：(?P<host>[\w.:-]{1,255}) 的 "
+_STILL = "已有 [0-9.e+]{1,12} 秒没有完成新的 step"
+"""Parts of what `hccl-kit run` prints in Chinese, as in the catalogue."""
 _MAX_NODES = 4096
 _SIGNALS = {"Killed": 9, "Terminated": 15, "Segmentation fault": 11, "Aborted": 6, "Bus error": 7, "Hangup": 1}
 
@@ -52,8 +56,9 @@ def _killed(message: LogMessage) -> Iterator[Fact]:
     """A line of torchrun about a process that it started; what it did to the others is SIGTERM."""
     signal = -int(message.value("code") or 0)
     if signal > 0 and signal != SIGTERM:
-        kind = f"local rank {message.value('local')} was {killed_by(signal)}"
-        yield Fault(None, "LAUNCHER", kind, message.shown)
+        local = message.value("local")
+        what = Message("diagnosis.local-rank", "local rank {rank} was {killed}", rank=local, killed=killed_by(signal))
+        yield Fault(None, "LAUNCHER", what, message.shown)
 
 
 def _aborted(message: LogMessage) -> Iterator[Fact]:
@@ -180,6 +185,7 @@ ROWS: tuple[KnownError, ...] = (
         patterns=(
             r"error: rank (?P<rank>[0-9]{1,8}) on device [0-9]{1,6} of (?P<host>[\w.:-]{1,255}) failed with exit code"
             r" (?P<code>[0-9]{1,3})(?: \(SIG[\w+-]{1,12}\))?$",
+            rf"{_IN_CHINESE}[0-9]{{1,6}} 号卡上的 rank (?P<rank>[0-9]{{1,8}}) 失败，退出码 (?P<code>[0-9]{{1,3}})",
         ),
         says=("rank {rank} on {host}, exit code {code}: 128 and more is a signal, 137 is SIGKILL",),
         example="error: rank 3 on device 3 of n1 failed with exit code 1",
@@ -194,6 +200,8 @@ ROWS: tuple[KnownError, ...] = (
         patterns=(
             r"error: rank (?P<ranks>[0-9]{1,8}) on device [0-9]{1,6} of (?P<host>[\w.:-]{1,255}) took no step for",
             r"error: ranks (?P<ranks>[0-9, ]{4,99}) of (?P<host>[\w.:-]{1,255}) took no step for",
+            rf"{_IN_CHINESE}[0-9]{{1,6}} 号卡上的 rank (?P<ranks>[0-9]{{1,8}}) {_STILL}",
+            rf"{_IN_CHINESE}rank (?P<ranks>[0-9, ]{{4,99}}) {_STILL}",
         ),
         says=("rank {ranks} on {host}",),
         example="error: rank 3 on device 3 of n1 took no step for 60 s after step 5",

@@ -27,6 +27,10 @@ TEXTS = "diagnosis.text"
 """The id that the texts of all rows share in the catalogue of translations."""
 
 
+FIX = "fix: "
+"""Begins a sentence about a line that is the next step."""
+
+
 class KnownError(NamedTuple):
     """A code, or a kind of line, and what is known about it.
 
@@ -95,7 +99,8 @@ class KnownError(NamedTuple):
             blanks = blanks_of(sentence)
             if blanks <= values.keys() and not (blanks and blanks <= told):
                 told |= blanks
-                yield Message(TEXTS, sentence, **{name: values[name] for name in blanks})
+                text = Message(TEXTS, sentence.removeprefix(FIX), **{name: values[name] for name in blanks})
+                yield Message("diagnosis.line-fix", "fix: {what}", what=text) if sentence.startswith(FIX) else text
 
 
 def row_text(text: str) -> str:

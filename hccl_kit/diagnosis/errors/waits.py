@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Literal
 
+from hccl_kit.base.message import Message
 from hccl_kit.diagnosis.errors.message import Fields, LogMessage, group_of_tag, rank
 from hccl_kit.diagnosis.errors.row import KnownError, in_stage
 from hccl_kit.diagnosis.facts import Fact, Fault, OperatorEntered, OperatorTimedOut
@@ -53,7 +54,8 @@ def _timed_out(message: LogMessage) -> Iterator[Fact]:
     kind = fields.text("tasktype", "type") or ""
     if kind and not kind.lower().startswith(_WAITS):
         code = "EI0012" if "sdma" in kind.lower() or "memcpy" in kind.lower() else None
-        yield Fault(code, "HCCL", f"a task of an operator failed: {kind[:40]}", message.shown)
+        what = Message("diagnosis.task-failed", "a task of an operator failed: {kind}", kind=kind[:40])
+        yield Fault(code, "HCCL", what, message.shown)
     else:
         yield _part(message.text, fields)
 

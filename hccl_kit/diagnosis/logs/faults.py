@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from hccl_kit.base.wording import clauses
+from hccl_kit.base.message import Message
+from hccl_kit.base.wording import clauses, sentences
 from hccl_kit.diagnosis.errors.answers import Answer, answer_of, candidates
 from hccl_kit.diagnosis.errors.message import MAX_WORD
-from hccl_kit.diagnosis.errors.row import literal_of, row_text, with_reason
+from hccl_kit.diagnosis.errors.row import FIX, literal_of, row_text, with_reason
 from hccl_kit.diagnosis.errors.table import BY_CODE, ROWS
 from hccl_kit.diagnosis.facts import Fault
 from hccl_kit.diagnosis.logs.origins import without_prefix
@@ -98,8 +99,12 @@ def of_record(record: Record) -> Fault | None:
     return (
         _consequence(record.module, record.text)
         or _of_answer(record.module, answer, record.text)
-        or Fault(None, record.module, f"an error of {record.module}", record.text.strip()[:MAX_WORD], is_unknown=True)
+        or Fault(None, record.module, _of_module(record.module), record.text.strip()[:MAX_WORD], is_unknown=True)
     )
+
+
+def _of_module(module: str) -> str:
+    return Message("diagnosis.error-of", "an error of {module}", module=module)
 
 
 def _of_output(text: str, *, of_ascend: bool) -> Fault | None:
@@ -154,12 +159,11 @@ def known(fault: Fault, text: str, *, of_ascend: bool = False) -> Fault:
         fault = fault._replace(is_symptom=False, is_frame=False)
     elif not row.patterns and row.vague:  # the heading of a message, whose lines below it say what is wrong
         fault = fault._replace(is_frame=not _HAS_REASON.search(text))
-    fixes = [sentence.removeprefix(_FIX) for sentence in answer.says if sentence.startswith(_FIX)]
-    values = [text for text in answer.says if not text.startswith(_FIX) and text != row.headline]
+    values = [text for text in answer.says if not text.startswith(FIX) and text != row.headline]
     kind = fault.kind
     if values and row.role == "cause":
         kind = with_reason(row_text(kind), clauses(values))
-    fix = row.fix or "".join(fixes)
+    fix = row.fix or sentences(filter(None, map(_fix_in, answer.says)))
     return fault._replace(
         role=row.role, fix=fix, kind=kind if len(kind) <= MAX_WORD else kind[:MAX_WORD], of_card=row.of_card
     )
@@ -175,8 +179,12 @@ def _is_root_error(answer: Answer) -> bool:
     return answer.row.role == "cause" and bool(answer.row.patterns) and not answer.row.vague
 
 
-_FIX = "fix: "
-"""Starts a sentence of a row whose fix has values of the line."""
+def _fix_in(sentence: str) -> str:
+    """The next step that a sentence about a line has, with the values of the line."""
+    what = sentence.values["what"] if isinstance(sentence, Message) and sentence.startswith(FIX) else ""
+    return what if isinstance(what, str) else ""
+
+
 _HAS_REASON = re.compile(r"Reason: ?\S")
 
 _CODE = re.compile(

@@ -7,6 +7,8 @@ from itertools import chain
 from pathlib import PurePath
 from typing import NamedTuple
 
+from hccl_kit.base.message import Message
+from hccl_kit.base.wording import system_reason
 from hccl_kit.diagnosis.facts import Dumped, Event, Joined, LogFile, Place, Process
 from hccl_kit.diagnosis.logs import archives, kinds, torch_dump
 from hccl_kit.diagnosis.logs.assembling import SEARCH, Assembler
@@ -59,7 +61,7 @@ class _Counted:
         except archives.DamagedError as error:
             self.cut = str(error)
         except OSError as error:
-            self.cut = error.strerror or "it cannot be read"
+            self.cut = system_reason(error)
 
 
 def _is_text(head: bytes) -> bool:
@@ -67,16 +69,28 @@ def _is_text(head: bytes) -> bool:
 
 
 def _cut(log: Log, counted: _Counted) -> tuple[str, ...]:
-    return (f"{log.name} was not read to its end: {counted.cut}",) if counted.cut else ()
+    return (cut_off(log.name, counted.cut),) if counted.cut else ()
+
+
+def cut_off(name: str, why: str) -> Message:
+    """The note on a log of which the end is missing."""
+    return Message("diagnosis.cut-log", "{file} was not read to its end: {reason}", file=name, reason=why)
+
+
+def unread(name: str, why: str) -> Message:
+    """The note on a log that cannot be read."""
+    return Message("diagnosis.unread-log", "{file} cannot be read: {reason}", file=name, reason=why)
 
 
 def _without_end(counted: _Counted) -> str | None:
-    return "its last line has no end" if counted.end not in (b"", b"\n") else None
+    is_whole = counted.end in (b"", b"\n")
+    return None if is_whole else Message("diagnosis.no-line-end", "its last line has no end")
 
 
 def _empty(process: Process, counted: _Counted) -> str | None:
     """A plog is made when there is something to write, so an empty one has lost it."""
-    return "it is empty" if process.pid is not None and not counted.size else None
+    is_lost = process.pid is not None and not counted.size
+    return Message("diagnosis.empty-log", "it is empty") if is_lost else None
 
 
 def read_log(log: Log) -> Found:
@@ -99,13 +113,24 @@ def read_log(log: Log) -> Found:
     noted = assembler.end()
     notes = list(_cut(log, counted))
     if not (noted or _is_text(scanned.head)):
-        return Found(None, (), (*notes, f"{log.name} is not text"))
+        return Found(None, (), (*notes, Message("diagnosis.no-text", "{file} is not text", file=log.name)))
     if not counted.size and counted.cut:
-        return Found(None, (), (f"{log.name} cannot be read: {counted.cut}",))
+        return Found(None, (), (unread(log.name, counted.cut),))
     if scanned.has_long_lines:
-        notes.append(f"{log.name} has lines that are too long: their ends were not read")
+        notes.append(
+            Message(
+                "diagnosis.long-lines", "{file} has lines that are too long: their ends were not read", file=log.name
+            )
+        )
     if scanned.left_out:
-        notes.append(f"{log.name} repeats itself: {scanned.left_out} similar lines were not kept")
+        notes.append(
+            Message(
+                "diagnosis.repeats",
+                "{file} repeats itself: {number} similar lines were not kept",
+                file=log.name,
+                number=scanned.left_out,
+            )
+        )
     head, tail = _edges(scanned)
     cut = counted.cut or _without_end(counted) or _empty(process, counted)
     has_error = any(record.level == "ERROR" for line in (*head, *tail) for record in records(line))
@@ -118,8 +143,12 @@ def _of_record(log: Log, counted: _Counted, process: Process, kind: kinds.Kind) 
     record = WholeRecord(_lines(counted))
     noted = list(kind.read(iter(record), kinds.About(process.rank, log.changed)))
     cut = counted.cut or _without_end(counted) or record.gap
-    notes = (f"{log.name} is not whole: {cut}",) if cut else ()
+    notes = (_not_whole(log, cut),) if cut else ()
     return Found(LogFile(process, log.name, counted.size, None, None, cut), events_of(log.name, process, noted), notes)
+
+
+def _not_whole(log: Log, why: str) -> Message:
+    return Message("diagnosis.not-whole", "{file} is not whole: {reason}", file=log.name, reason=why)
 
 
 def _of_dump(log: Log, counted: _Counted, process: Process, pieces: Iterator[bytes]) -> Found:
@@ -128,11 +157,17 @@ def _of_dump(log: Log, counted: _Counted, process: Process, pieces: Iterator[byt
     why = counted.cut or why
     if why:
         noted = [one for one in noted if isinstance(one.fact, Dumped) and one.fact.is_cut]
-        note = f"{log.name} is not a readable dump of torch's flight recorder: {why}"
+        note = Message(
+            "diagnosis.bad-dump",
+            "{file} is not a readable dump of torch's flight recorder: {reason}",
+            file=log.name,
+            reason=why,
+        )
         return Found(None, events_of(log.name, process, noted), (note,))
     file = LogFile(process, log.name, counted.size, None, None)
     is_cut = any(isinstance(one.fact, Dumped) and one.fact.is_cut for one in noted)
-    notes = (f"{log.name} is not whole: collectives are missing in it, or cannot be read",) if is_cut else ()
+    missing = Message("diagnosis.cut-dump", "collectives are missing in it, or cannot be read")
+    notes = (_not_whole(log, missing),) if is_cut else ()
     return Found(file, events_of(log.name, process, noted), notes)
 
 

@@ -13,9 +13,11 @@ from pathlib import PurePath
 
 from hccl_kit.base.interruptible import POLL, is_interrupted
 from hccl_kit.base.limited_child import limited_program, why_ended
+from hccl_kit.base.message import Message
+from hccl_kit.base.wording import sentences
 from hccl_kit.diagnosis.facts import LogFile
 from hccl_kit.diagnosis.logs import plain_form, reader_process, torch_dump
-from hccl_kit.diagnosis.logs.log_file import Found, events_of
+from hccl_kit.diagnosis.logs.log_file import Found, events_of, unread
 from hccl_kit.diagnosis.logs.reader_process import ENDED, FOUND, READING, Request
 from hccl_kit.diagnosis.logs.workers import process_of
 
@@ -58,8 +60,7 @@ class Reader:
             except _DiedError as error:
                 name, path = logs[-1] if logs else (request.name, PurePath(request.path))
                 is_last = not logs or attempt + 1 == ATTEMPTS or not _rewound(descriptor)
-                rest = f"; what follows it in {request.name} is not read" if logs and is_last else ""
-                yield _unread(name, path, str(error), rest)
+                yield _unread(name, path, str(error), request.name if logs and is_last else "")
                 if is_last:
                     return
                 request = request._replace(skipped=request.skipped + len(logs))
@@ -145,9 +146,13 @@ class Readers:
             reader.close()
 
 
-def _unread(name: str, path: PurePath, why: str, rest: str) -> Found:
-    """A log that ended the reader: nothing is known of what its process did, but that it is there."""
-    process, notes = process_of(path), (f"{name} cannot be read: {why}{rest}",)
+def _unread(name: str, path: PurePath, why: str, archive: str) -> Found:
+    """A log that ended the reader: nothing is known of what its process did, but that it is there.
+
+    `archive`: what follows it there is not read.
+    """
+    rest = [Message("diagnosis.rest", "what follows it in {archive} is not read", archive=archive)] if archive else []
+    process, notes = process_of(path), (sentences([unread(name, why), *rest]),)
     if noted := torch_dump.unread(path.name):
         return Found(None, events_of(name, process, noted), notes)
     return Found(LogFile(process, name, 0, None, None, cut=why), (), notes)

@@ -13,9 +13,11 @@ from pathlib import Path
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.interruptible import interruptible, is_interrupted
+from hccl_kit.base.message import Message
+from hccl_kit.diagnosis.errors.row import with_reason
 from hccl_kit.diagnosis.facts import Event, Evidence, Joined, Process
 from hccl_kit.diagnosis.logs import archives, sources, torch_dump
-from hccl_kit.diagnosis.logs.log_file import Found, Log, read_log
+from hccl_kit.diagnosis.logs.log_file import Found, Log, cut_off, read_log, unread
 from hccl_kit.diagnosis.logs.reader_process import Request
 from hccl_kit.diagnosis.logs.readers import EndedError, Readers
 from hccl_kit.diagnosis.logs.remote import Remote, read_remote
@@ -81,9 +83,9 @@ def _read_given(given: Given, readers: Readers, *, apart: bool = False) -> list[
             with readers.one() as reader:
                 found.extend(reader.read(descriptor, Request(name, str(path), given.changed)))
     except OSError as error:
-        found.append(Found(None, (), (f"{name} cannot be read: {sources.why(error)}",)))
+        found.append(Found(None, (), (unread(name, sources.why(error)),)))
     except EndedError as error:
-        found.append(Found(None, (), (f"{name} was not read to its end: {error}",)))
+        found.append(Found(None, (), (cut_off(name, str(error)),)))
     return found
 
 
@@ -101,22 +103,37 @@ def evidence_of(found: Iterable[Found], notes: Iterable[str]) -> Evidence:
     all_notes = [*notes, *(note for part in parts for note in part.notes)]
     files = [part.file for part in parts if part.file]
     if not files:
-        why = f": {all_notes[0]}" if all_notes else ""
+        none = Message("diagnosis.no-log-found", "no log was found")
         raise KitError(
-            f"no log was found{why}",
-            hint="name the folder of the logs, such as ~/ascend/log or that of the launcher",
+            with_reason(none, all_notes[0]) if all_notes else none,
+            hint=Message(
+                "diagnosis.no-log-found.fix",
+                "name the folder of the logs, such as ~/ascend/log or that of the launcher",
+            ),
         )
     events = [event for part in parts for event in part.events]
     if len(events) > MAX_EVENTS:
-        all_notes.append(f"only the first {MAX_EVENTS} of {len(events)} facts were kept")
+        all_notes.append(
+            Message(
+                "diagnosis.many-facts",
+                "only the first {most} of {number} facts were kept",
+                most=MAX_EVENTS,
+                number=len(events),
+            )
+        )
     if len(all_notes) > MAX_NOTES:
-        all_notes[MAX_NOTES:] = [f"and {len(all_notes) - MAX_NOTES} more notes"]
+        more = len(all_notes) - MAX_NOTES
+        all_notes[MAX_NOTES:] = [Message("diagnosis.and-notes", "and {number} more notes", number=more)]
     names = short_names({*(file.process.worker for file in files), *(event.process.worker for event in events)})
     pids, reused = _pids(events), Reused(files)
     if reused.unpaired:
         all_notes.append(
-            f"{len(reused.unpaired)} logs are of processes with equal pids at one time; it is not known which belong"
-            " together: put those of each server into a folder of its own"
+            Message(
+                "diagnosis.equal-pids",
+                "{number} logs are of processes with equal pids at one time; it is not known which belong together: put"
+                " those of each server into a folder of its own",
+                number=len(reused.unpaired),
+            )
         )
 
     def known(process: Process, file: str, time: float | None) -> Process:

@@ -18,6 +18,8 @@ from typing import IO, NamedTuple
 
 from hccl_kit.base.child import killed_on_error, wait
 from hccl_kit.base.interruptible import POLL, interruptible, is_interrupted
+from hccl_kit.base.message import Message
+from hccl_kit.base.wording import no_answer, not_started
 from hccl_kit.diagnosis.logs import archives
 from hccl_kit.diagnosis.logs.log_file import Found
 from hccl_kit.diagnosis.logs.reader_process import Request
@@ -81,7 +83,7 @@ def _read_host(host: Host, remote: Remote, readers: Readers) -> list[Found]:
             start_new_session=True,
         )
     except OSError as error:
-        return [_note(host, f"{command[0]} cannot be started: {error.strerror}")]
+        return [_note(host, not_started(command[0], error))]
     end = time.monotonic() + remote.timeout
     assert process.stdout
     assert process.stderr
@@ -104,9 +106,10 @@ def _read_host(host: Host, remote: Remote, readers: Readers) -> list[Found]:
     except InterruptedReadingError:
         return found
     except subprocess.TimeoutExpired:
-        return [*found, _note(host, f"no answer in {remote.timeout:g} s", has_some=bool(found)), *errors.note(host)]
+        return [*found, _note(host, no_answer(remote.timeout), has_some=bool(found)), *errors.note(host)]
     if not found:
-        found.append(_note(host, errors.last_line or f"no logs, exit code {code}"))
+        none = Message("diagnosis.no-remote-logs", "no logs, exit code {code}", code=code)
+        found.append(_note(host, errors.last_line or none))
     return [*found, *errors.note(host)]
 
 
@@ -155,7 +158,13 @@ class _Errors:
         """That the start is left out, if it is."""
         if self._size <= MAX_STDERR:
             return []
-        return [Found(None, (), (f"{host.name} printed {self._size} bytes of errors: only the end was read",))]
+        note = Message(
+            "diagnosis.many-errors",
+            "{host} printed {number} bytes of errors: only the end was read",
+            host=host.name,
+            number=self._size,
+        )
+        return [Found(None, (), (note,))]
 
 
 def _command(folder: str | None) -> str:
@@ -164,5 +173,12 @@ def _command(folder: str | None) -> str:
 
 
 def _note(host: Host, why: str, *, has_some: bool = False) -> Found:
-    what = "were not all read" if has_some else "cannot be read"
-    return Found(None, (), (f"the logs of {host.name} {what}: {why}",))
+    if has_some:
+        note = Message(
+            "diagnosis.host-cut", "the logs of {host} were not all read: {reason}", host=host.name, reason=why
+        )
+    else:
+        note = Message(
+            "diagnosis.host-unread", "the logs of {host} cannot be read: {reason}", host=host.name, reason=why
+        )
+    return Found(None, (), (note,))

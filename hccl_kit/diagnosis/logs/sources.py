@@ -15,7 +15,8 @@ from pathlib import Path, PurePath
 from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.wording import counted
+from hccl_kit.base.message import Message
+from hccl_kit.base.wording import counted, system_reason
 from hccl_kit.diagnosis.logs import torch_dump
 from hccl_kit.diagnosis.logs.archives import PIECE
 
@@ -56,13 +57,13 @@ def listing(paths: Sequence[Path]) -> Listing:
         try:
             mode = path.stat().st_mode
         except OSError as error:
-            raise KitError(f"cannot read {path}: {error.strerror}") from error
+            raise KitError(cannot_read(path, system_reason(error))) from error
         except ValueError as error:  # a NUL character
-            raise KitError(f"cannot read {path}: {error}") from error
+            raise KitError(cannot_read(path, str(error))) from error
         found = _in_folder(path, notes) if stat.S_ISDIR(mode) else _named(path)
         for one in found:
             if len(files) == MAX_FILES:
-                notes.append(f"only the first {MAX_FILES} files are read")
+                notes.append(Message("diagnosis.many-files", "only the first {most} files are read", most=MAX_FILES))
                 break
             files.setdefault(one.path.absolute(), one)
     return Listing(tuple(files.values()), tuple(notes))
@@ -70,7 +71,12 @@ def listing(paths: Sequence[Path]) -> Listing:
 
 def _named(path: Path) -> Iterator[Given]:
     if not (path.is_file() or _is_of_shell(path)):
-        raise KitError(f"cannot read {path}: it is not a regular file", hint="pipe it in: /dev/stdin")
+        raise KitError(
+            "diagnosis.no-plain-file",
+            "cannot read {path}: it is not a regular file",
+            fix="pipe it in: /dev/stdin",
+            path=path,
+        )
     found = path.stat()
     yield Given(path, found.st_size, found.st_mtime, False)
 
@@ -89,7 +95,12 @@ def _in_folder(top: Path, notes: list[str]) -> Iterator[Given]:
             with os.scandir(folder) as entries:
                 names = sorted(entries, key=lambda entry: entry.name)
         except OSError as error:
-            notes.append(f"cannot read the folder {folder}: {error.strerror}")
+            reason = system_reason(error)
+            notes.append(
+                Message(
+                    "diagnosis.no-folder", "cannot read the folder {folder}: {reason}", folder=folder, reason=reason
+                )
+            )
             continue
         below = []
         for entry in names:
@@ -105,15 +116,26 @@ def _in_folder(top: Path, notes: list[str]) -> Iterator[Given]:
                 else:
                     left_out += 1
             except OSError as error:
-                notes.append(f"cannot read {entry.path}: {error.strerror}")
+                notes.append(cannot_read(entry.path, system_reason(error)))
         if depth < MAX_DEPTH:
             folders += reversed(below)
         elif below:
-            notes.append(f"{folder} is {MAX_DEPTH} folders deep: what is below is not read")
+            notes.append(
+                Message(
+                    "diagnosis.too-deep",
+                    "{folder} is {depth} folders deep: what is below is not read",
+                    folder=folder,
+                    depth=MAX_DEPTH,
+                )
+            )
     if links:
-        notes.append(f"{counted(links, 'symbolic link')} in {top}: not followed")
+        number = counted(links, "symbolic link")
+        notes.append(Message("diagnosis.links", "{links} in {folder}: not followed", links=number, folder=top))
     if left_out and not taken:
-        notes.append(f"{counted(left_out, 'file')} in {top}, none named like a log")
+        number = counted(left_out, "file")
+        notes.append(
+            Message("diagnosis.no-logs", "{files} in {folder}, none named like a log", files=number, folder=top)
+        )
 
 
 @contextmanager
@@ -137,9 +159,14 @@ def pieces_of(descriptor: int) -> Iterator[bytes]:
         yield piece
 
 
+def cannot_read(path: object, reason: str) -> Message:
+    """That a file cannot be read, and why."""
+    return Message("diagnosis.cannot-read", "cannot read {path}: {reason}", path=path, reason=reason)
+
+
 def why(error: Exception) -> str:
     """Why a file cannot be read."""
-    return (error.strerror if isinstance(error, OSError) else None) or str(error)
+    return system_reason(error) if isinstance(error, OSError) else str(error)
 
 
 def inside(archive: PurePath, member: str) -> PurePath:

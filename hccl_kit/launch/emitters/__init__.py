@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.frameworks import FRAMEWORKS
 from hccl_kit.base.message import Message
+from hccl_kit.base.wording import row
 
 if TYPE_CHECKING:
     from hccl_kit.launch.files import LaunchFile, TableFile
@@ -199,7 +200,7 @@ def known_launcher(name: str) -> str:
             "{name!r} is not a launcher; accepted: {launchers}",
             hint=_OTHER_NAMES.get(name.lower()),
             name=name[:40],
-            launchers=", ".join(LAUNCHERS),
+            launchers=row(LAUNCHERS),
         )
     return name
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.wording import row
 
 
 class Hardware(NamedTuple):
@@ -28,7 +29,7 @@ HARDWARE: Mapping[str, Hardware] = {
 
 def hardware_of(product: str | None) -> Hardware:
     """The cards of a product in MindCluster. Raises KitError if it is None, or not known there."""
-    accepted = ", ".join(HARDWARE)
+    accepted = row(HARDWARE)
     if product is None:
         raise KitError(
             "launch.kubernetes.product-missing",

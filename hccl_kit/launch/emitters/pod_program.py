@@ -8,6 +8,7 @@ from hccl_kit import __version__
 from hccl_kit.agent.assignment import Default
 from hccl_kit.base.frameworks import PYTORCH
 from hccl_kit.launch import recorders
+from hccl_kit.launch.agent_texts import agent_texts
 from hccl_kit.launch.emitters import pod_options
 from hccl_kit.launch.emitters.kubernetes import PodJob, program_name
 from hccl_kit.launch.emitters.manifest import Value, config_map
@@ -49,6 +50,7 @@ def program(job: PodJob, source: str, **settings: Any) -> Value:
         limits_cards=job.framework == PYTORCH,
         logs=pod_options.LOG_FOLDER if job.log_volume else "",
         kit_version=__version__ if job.image_has_kit else "",
+        texts=agent_texts(),
         **settings,
     )
     files: dict[str, str | bytes] = {"job.json": made.to_json()}

@@ -120,7 +120,9 @@ def no_way_to_rank_0(plan: LaunchPlan, _table: TableFile) -> Iterator[Finding]:
     HCCL:           no code; the other ranks wait for rank 0 until they time out (EI0006, EI0015).
     """
     if len(plan.nodes) > 1 and not is_host(plan.nodes[0].address):
-        yield _unreachable(plan.nodes[0], "the others must reach it, since it has rank 0")
+        yield _unreachable(
+            plan.nodes[0], Message("launch.mpi.to-rank-0", "the others must reach it, since it has rank 0")
+        )
 
 
 def no_way_to_a_node(plan: LaunchPlan, _table: TableFile) -> Iterator[Finding]:
@@ -134,7 +136,7 @@ def no_way_to_a_node(plan: LaunchPlan, _table: TableFile) -> Iterator[Finding]:
     """
     for node in plan.nodes if len(plan.nodes) > 1 else ():
         if not is_host(node.address):
-            yield _unreachable(node, "mpirun must reach it by ssh")
+            yield _unreachable(node, Message("launch.mpi.to-node", "mpirun must reach it by ssh"))
             return
 
 

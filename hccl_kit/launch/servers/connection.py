@@ -15,7 +15,9 @@ from contextlib import suppress
 
 from hccl_kit.agent import lines
 from hccl_kit.agent.lines import LIFE, SILENCE, Lines, Order, Ready, Refused, Report
+from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import printable
+from hccl_kit.base.wording import exit_code, killed_by
 
 PIECE = 1 << 16
 CONNECTING = 60.0
@@ -86,7 +88,8 @@ class Connection:
         """Lose a server that gives no sign of life."""
         now = time.monotonic()
         if not self.lost and now - self.heard > SILENCE and (self.is_ready or now - self.since > CONNECTING):
-            self._lose(f"no sign of life in {now - self.heard:.0f} s")
+            silent = f"{now - self.heard:.0f}"
+            self._lose(Message("launch.no-sign-of-life", "no sign of life in {seconds} s", seconds=silent))
 
     def close(self) -> None:
         """End the process; the agent ends its ranks if there are any."""
@@ -125,7 +128,7 @@ class Connection:
             for text in self.lines.cut(data):
                 self._take(text)
         except ValueError as error:
-            self._lose(f"it sent {error}")
+            self._lose(Message("launch.sent", "it sent {what}", what=error))
 
     def _take(self, text: bytes) -> None:
         if self.lost:
@@ -160,6 +163,9 @@ class Connection:
             self.errors = (self.errors + os.read(self.stderr, MAX_STDERR))[-MAX_STDERR:]
         said = [line.strip() for line in self.errors.decode("utf-8", "replace").splitlines() if line.strip()]
         errors = [line for line in said if line.startswith("error: ")]
+        if errors or said:
+            return printable((errors or said)[-1][:300])
         code = self.process.returncode
-        end = "it does not end" if code is None else f"signal {-code}" if code < 0 else f"exit code {code}"
-        return printable((errors or said or [end])[-1][:300])
+        if code is None:
+            return Message("launch.no-end", "it does not end")
+        return killed_by(-code) if code < 0 else exit_code(code)

@@ -8,9 +8,11 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from hccl_kit.base.interruptible import POLL, interruptible, is_interrupted
+from hccl_kit.base.interruptible import INTERRUPTED, POLL, interruptible, is_interrupted
 from hccl_kit.base.limited_child import Limits, limited_program
+from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import printable
+from hccl_kit.base.wording import exit_code
 
 AT_ONCE = 16
 """Servers whose logs are fetched at a time."""
@@ -28,7 +30,14 @@ def fetch_logs(servers: Sequence[str], reach: Callable[[str, Sequence[str]], Seq
     def fetch(server: str) -> str:
         command = ("sh", "-c", f"cd {shlex.quote(str(folder))} && exec tar -cf - .")
         why = "" if is_interrupted() else _fetch(reach(server, command), folder)
-        return f"note: not all logs of server {server} were fetched: {why}" if why else ""
+        if not why:
+            return ""
+        return Message(
+            "launch.not-fetched",
+            "note: not all logs of server {server} were fetched: {why}",
+            server=server,
+            why=why,
+        )
 
     def fetch_all() -> list[str]:
         with ThreadPoolExecutor(AT_ONCE) as pool:
@@ -51,14 +60,16 @@ def _fetch(words: Sequence[str], folder: Path) -> str:
         try:
             for _ in _until(writer, TIMEOUT):
                 if is_interrupted():
-                    return "interrupted"
+                    return INTERRUPTED
             assert writer.stderr
             said = writer.stderr.read(4096).strip().splitlines()
             if writer.returncode:
-                return printable(said[-1][:200] if said else f"exit code {writer.returncode}")
-            return f"{words[0]} ended with exit code {code}" if (code := sender.wait(5)) else ""
+                return printable(said[-1][:200]) if said else exit_code(writer.returncode)
+            if code := sender.wait(5):
+                return Message("launch.sender", "{program} ended with {code}", program=words[0], code=exit_code(code))
+            return ""
         except subprocess.TimeoutExpired:
-            return f"they take more than {TIMEOUT:g} s"
+            return Message("launch.too-slow", "they take more than {seconds:g} s", seconds=TIMEOUT)
         finally:
             sender.kill()
             writer.kill()

@@ -16,7 +16,10 @@ from hccl_kit.agent.screen import Screen
 from hccl_kit.agent.supervise import Supervisor, signals
 from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import printable
+from hccl_kit.base.translation import translated
+from hccl_kit.launch.agent_texts import agent_texts
 from hccl_kit.launch.assign import Extra, Limits, assign, elsewhere
 from hccl_kit.launch.diagnose_logs import verdict
 from hccl_kit.launch.plan import LaunchPlan
@@ -85,7 +88,7 @@ def run_servers(job: ServersJob) -> Job:
     ranks = frozenset(worker.rank for worker in job.replan(job.placement.table).workers)
     now, actions = begin(ranks, job.limits.max_restarts, asks=job.limits.asks)
     with signals() as arrived, selectors.DefaultSelector() as selector:
-        screen = Screen()
+        screen = Screen(agent_texts())
         supervisor = Supervisor(arrived, selector, screen)
         while now.state is not State.OVER:
             write_atomically(job.folder / job.placement.file.name, job.placement.file.text)
@@ -110,13 +113,20 @@ Next = tuple[ServersJob, tuple[Job, tuple[Action, ...]]]
 
 def _without_lost(job: ServersJob, plan: LaunchPlan, servers: Servers, over: Job, supervisor: Supervisor) -> Next:
     """Put spares in the places of lost servers, and wait until no rank is left there."""
-    screen = supervisor.screen
-    replaced = _replaced(job, [plan.nodes[number].id for number in servers.lost], screen, "giving up")
-    if replaced is None:
+    try:
+        replaced = _replaced(job, [plan.nodes[number].id for number in servers.lost], supervisor.screen)
+    except KitError as error:
+        _say(supervisor.screen, Message("launch.giving-up", "giving up: {reason}", reason=error.message))
         return job, (over, ())
     pause = FENCE if servers.lost_ranks else 0.0
-    until = ", when no rank is left on a lost server" if pause else ""
-    screen.say(f"restarting in {pause:.0f} s{until}\n")
+    again = Message("launch.restart-now", "restarting in 0 s")
+    if pause:
+        again = Message(
+            "launch.restart-later",
+            "restarting in {seconds:.0f} s, when no rank is left on a lost server",
+            seconds=pause,
+        )
+    _say(supervisor.screen, again)
     if stop := supervisor.wait(pause):
         return job, (over._replace(cause=stop, code=exit_code(stop)), ())
     return replaced, begin(over.ranks, job.limits.max_restarts, over.attempt + 1, asks=over.asks)
@@ -127,18 +137,21 @@ def _decided(job: ServersJob, plan: LaunchPlan, failed: Job, supervisor: Supervi
     known = verdict(job.folder, failed)
     broken = [node.id for node in plan.nodes for worker in node.workers if known.of_card and worker.rank == known.rank]
     if broken:
-        supervisor.screen.say(f"{known.text}\n")
-        job = _replaced(job, broken, supervisor.screen, "its server stays") or job
+        _say(supervisor.screen, known.text)
+        try:
+            job = _replaced(job, broken, supervisor.screen)
+        except KitError as error:
+            _say(supervisor.screen, Message("launch.stays", "its server stays: {reason}", reason=error.message))
     return job, supervisor.decided(failed, known.objection)
 
 
-def _replaced(job: ServersJob, servers: Sequence[str], screen: Screen, otherwise: str) -> ServersJob | None:
-    """The job with spares in the places of these servers; None, and `otherwise` is said, if that is not possible."""
-    try:
-        return job._replace(placement=job.placement.replace(servers, lambda line: screen.say(f"{line}\n")))
-    except KitError as error:
-        screen.say(f"{otherwise}: {error.message}\n")
-        return None
+def _replaced(job: ServersJob, servers: Sequence[str], screen: Screen) -> ServersJob:
+    """The job with spares in the places of these servers. Raises KitError if that is not possible."""
+    return job._replace(placement=job.placement.replace(servers, partial(_say, screen)))
+
+
+def _say(screen: Screen, text: str) -> None:
+    screen.say(f"{translated(text)}\n")
 
 
 def _allow_open_files(servers: int) -> None:
@@ -173,6 +186,6 @@ def _fetch(way: Way, plan: LaunchPlan, servers: Servers, folder: Path, screen: S
     nodes = {server.name: plan.nodes[server.number] for server in servers.servers if server.has_logs}
     try:
         for line in fetch_logs([*nodes], lambda name, words: way.reach(nodes[name], words), folder):
-            screen.say(f"{line}\n")
+            _say(screen, line)
     except KeyboardInterrupt:
-        screen.say("interrupted: the missing logs are on their servers\n")
+        _say(screen, Message("launch.interrupted", "interrupted: the missing logs are on their servers"))

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
+from hccl_kit.base.wording import row
 from hccl_kit.check.engine import check_text
 from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.spares import Spare
@@ -34,16 +36,25 @@ class Placement(NamedTuple):
                     "no spare takes the place of server {server}: {reason}",
                     fix="hccl-kit run TABLE --ssh --spares LIST names more of them",
                     server=server,
-                    reason=f"{by} is not one of them" if by else "none is left",
+                    reason=Message("launch.other-spare", "{spare} is not one of them", spare=by)
+                    if by
+                    else Message("launch.none-left", "none is left"),
                 )
             spares.remove(spare)
             file = new_table(file, [(server, spare.entry)])
-            left = ", ".join(spare.id for spare in spares) or "none"
-            lines.append(f"spare {spare.id} takes the place of server {server}; left: {left}")
+            lines.append(
+                Message(
+                    "launch.replaced",
+                    "spare {spare} takes the place of server {server}; left: {left}",
+                    spare=spare.id,
+                    server=server,
+                    left=row(other.id for other in spares) or Message("launch.no-spares", "none"),
+                )
+            )
         checked = check_text(file.text, file.name)
         errors = [finding.message for finding in checked.findings if finding.severity == "error"]
         if checked.table is None or errors:
-            reason = errors[0] if errors else "it is not a rank table"
+            reason = errors[0] if errors else Message("launch.no-table", "it is not a rank table")
             raise KitError("launch.spare-table", "the table with the spare has an error: {reason}", reason=reason)
         for line in lines:
             report(line)

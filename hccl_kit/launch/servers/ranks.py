@@ -25,7 +25,10 @@ from hccl_kit.agent.lines import (
     Started,
 )
 from hccl_kit.agent.screen import OUT, Screen
+from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import clean
+from hccl_kit.base.translation import translated
 from hccl_kit.launch.servers.connection import Connection
 from hccl_kit.launch.servers.server import SOON, Server, State, finish
 
@@ -186,13 +189,15 @@ class Servers:
             server.state, server.has_logs = State.READY, not told.is_here
             self.connecting.discard(server.number)
         elif isinstance(told, Refused):
-            yield self._lose(server, f"error: {clean(told.text)}\n")
+            yield self._lose(server, KitError(clean(told.text)).render())
         elif isinstance(told, Started) and server.number == 0 and self.to_start is not None:
             for other in self.servers[1:]:
                 other.start(self.to_start, told.port)
             self.to_start = None
             if len(self.servers) > MOST_SHOWN:
-                self.screen.say(f"and {len(self.servers) - MOST_SHOWN} more servers\n", OUT)
+                number = len(self.servers) - MOST_SHOWN
+                more = Message("launch.more-servers", "and {number} more servers", number=number)
+                self.screen.say(f"{translated(more)}\n", OUT)
         elif isinstance(told, Exited):
             if told.rank in server.ranks:
                 yield told
@@ -206,14 +211,14 @@ class Servers:
         else:
             _show(self.screen, server, told)
 
-    def _lose(self, server: Server, text: str) -> Lost:
+    def _lose(self, server: Server, why: str) -> Lost:
         if server.state is State.RUNNING:
             self.lost_ranks = time.monotonic()
         server.state, server.has_logs = State.LOST, False
         self.connecting.discard(server.number)
         server.connection.close()
         self.lost.append(server.number)
-        return Lost(server.number, text)
+        return Lost(server.number, f"{translated(why)}\n")
 
     def _tell(self, order: Order) -> None:
         for server in self.servers:

@@ -11,6 +11,8 @@ from hccl_kit.agent import report
 from hccl_kit.agent.assignment import Assignment
 from hccl_kit.agent.job import Exited, Hung
 from hccl_kit.agent.lines import At, Describe, End, Failure, Order
+from hccl_kit.agent.texts import phrase
+from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import clean
 from hccl_kit.launch.servers.connection import Connection
 
@@ -68,9 +70,14 @@ class Server:
             self.connection.check()
 
     @property
-    def reason_of_loss(self) -> str:
+    def reason_of_loss(self) -> Message:
         """What is said when the server does not answer any more."""
-        return f"error: server {self.name} does not answer or was lost: {self.connection.lost}\n"
+        return Message(
+            "launch.lost",
+            "error: server {server} does not answer or was lost: {reason}",
+            server=self.name,
+            reason=self.connection.lost,
+        )
 
     @property
     def note_of_loss(self) -> str:
@@ -90,8 +97,9 @@ class Server:
                 if isinstance(told, Failure):
                     return clean(told.text)
         cards = {row.rank: row.card for row in self.assignment.ranks}
-        log = f"{self.assignment.folder}/rank_{report.blamed(cause)}.log of {self.name}"
-        return report.failure(cause, cards, self.name, self.assignment.heartbeat, report.End(log, ()))
+        texts, log = self.assignment.texts, f"{self.assignment.folder}/rank_{report.blamed(cause)}.log"
+        left = report.End(phrase(texts, "agent.log-of-host", log=log, host=self.name), ())
+        return report.failure(texts, cause, cards, self.name, heartbeat=self.assignment.heartbeat, end=left)
 
 
 def finish(servers: Sequence[Server], selector: selectors.BaseSelector) -> None:

@@ -7,7 +7,9 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import printable
+from hccl_kit.base.wording import clauses, counted
 from hccl_kit.runtime.worker_env import LOG_DIR, NAMES
 
 MAX_ENVIRON = 1 << 18
@@ -16,30 +18,32 @@ _MAX_NAME = 60
 _CONTAINER = re.compile(
     r"(?:docker|crio|cri-containerd|containerd|libpod|kubepods|lxc)\S{0,300}?([0-9a-f]{12})[0-9a-f]{52}"
 )
-_SECONDS_OF = (("day", 86_400), ("h", 3600), ("min", 60))
 
 
 def job_of(process: Path) -> str:
     """Such as "rank 3 of hccl_logs/20261122-101500, Slurm job 812, container 3fa9c1d2e4b5, for 3 h"; "" if unknown."""
-    return ", ".join(_parts(process))
+    return clauses(_parts(process))
 
 
-def _parts(process: Path) -> Iterator[str]:
+def _parts(process: Path) -> Iterator[Message]:
     variables = _variables(process)
     folder = variables.get(LOG_DIR)
     rank = next((value for name in NAMES["rank"] if (value := variables.get(name)) and value.isdecimal()), None)
     if folder:
         run = _short("/".join(Path(folder).parts[-2:]))
-        yield f"rank {_short(rank)} of {run}" if rank else f"of {run}"
+        if rank:
+            yield Message("preflight.rank-of-run", "rank {rank} of {run}", rank=_short(rank), run=run)
+        else:
+            yield Message("preflight.of-run", "of {run}", run=run)
     elif rank:
-        yield f"rank {_short(rank)} of a job"
+        yield Message("preflight.rank-of-job", "rank {rank} of a job", rank=_short(rank))
     slurm = variables.get("SLURM_JOB_ID", "")
     if slurm.isdecimal():
-        yield f"Slurm job {_short(slurm)}"
+        yield Message("preflight.slurm-job", "Slurm job {id}", id=_short(slurm))
     if match := _CONTAINER.search(read(process / "cgroup", 1 << 16)):
-        yield f"container {match[1]}"
+        yield Message("preflight.in-container", "container {id}", id=match[1])
     if age := _age(process):
-        yield f"for {age}"
+        yield Message("preflight.runs-for", "for {time}", time=age)
 
 
 def _variables(process: Path) -> Mapping[str, str]:
@@ -56,11 +60,13 @@ def _age(process: Path) -> str:
     except (IndexError, ValueError):
         return ""
     seconds = int(up - ticks / os.sysconf("SC_CLK_TCK"))
-    for unit, size in _SECONDS_OF:
-        if seconds >= size:
-            number = seconds // size
-            return f"{number} {unit}{'s' if unit == 'day' and number > 1 else ''}"
-    return f"{seconds} s" if seconds >= 0 else ""
+    if seconds >= 86_400:
+        return counted(seconds // 86_400, "day")
+    if seconds >= 3600:
+        return Message("preflight.age-hours", "{hours} h", hours=seconds // 3600)
+    if seconds >= 60:
+        return Message("preflight.age-minutes", "{minutes} min", minutes=seconds // 60)
+    return Message("preflight.age-seconds", "{seconds} s", seconds=seconds) if seconds >= 0 else ""
 
 
 def _short(text: str) -> str:

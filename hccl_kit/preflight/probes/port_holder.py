@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from functools import reduce
 from pathlib import Path
 from typing import NamedTuple
 
+from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import printable
+from hccl_kit.base.wording import clauses
 from hccl_kit.preflight.probes.job_of_process import job_of, read
 
 _LISTENS = "0A"
@@ -36,10 +39,22 @@ def holder(port: int, root: Path = Path("/")) -> Holder | None:
             [process for process in _processes(proc) if links.intersection(open_files(process) or ())] if links else []
         )
         if holders:
-            names = " and ".join(f"{_name(process)} ({_about(process)})" for process in holders[:3])
-            return Holder(names if listens else f"a connection of {names}", listens)
+            names = reduce(_with, map(_program, holders[:3]))
+            connection = Message("preflight.connection-of", "a connection of {programs}", programs=names)
+            return Holder(names if listens else connection, listens)
     is_over = sockets and all(inode == _ENDED for _, inode in sockets)
-    return Holder("a connection that was just closed", listens=False) if is_over else None
+    closed = Message("preflight.closed-connection", "a connection that was just closed")
+    return Holder(closed, listens=False) if is_over else None
+
+
+def _program(process: Path) -> Message:
+    number = Message("preflight.process", "process {pid}", pid=process.name)
+    about = clauses(filter(None, [number, job_of(process)]))
+    return Message("preflight.program", "{name} ({about})", name=_name(process), about=about)
+
+
+def _with(left: Message, right: Message) -> Message:
+    return Message("preflight.programs", "{left} and {right}", left=left, right=right)
 
 
 def _sockets(table: Path, port: int) -> Iterator[tuple[str, str]]:
@@ -76,10 +91,5 @@ def open_files(process: Path) -> Sequence[str] | None:
     return targets
 
 
-def _about(process: Path) -> str:
-    job = job_of(process)
-    return f"process {process.name}, {job}" if job else f"process {process.name}"
-
-
 def _name(process: Path) -> str:
-    return printable(read(process / "comm", 64).strip()) or "a program"
+    return printable(read(process / "comm", 64).strip()) or Message("preflight.some-program", "a program")

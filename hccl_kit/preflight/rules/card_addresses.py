@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
-from hccl_kit.base.wording import joined
+from hccl_kit.base.wording import joined, row
 from hccl_kit.check.rule import Rule
 from hccl_kit.discovery import hccn_conf, hccn_tool, npu_smi
 from hccl_kit.discovery.driver_tool import NoAnswerError, query_each
@@ -45,7 +45,7 @@ def address_differs(node: Node) -> Iterator[Finding]:
         number: Message(
             "HK628.other-address",
             "the table has {table}, its port has {port}",
-            table=", ".join(wanted[number]),
+            table=row(wanted[number]),
             port=joined(addresses),
         )
         for number, addresses in (_all_addresses(node, odd) if odd else {}).items()
@@ -56,7 +56,7 @@ def address_differs(node: Node) -> Iterator[Finding]:
             number: Message(
                 "HK628.no-address",
                 "the table has {table}, its port has no address ({reason})",
-                table=", ".join(wanted[number]),
+                table=row(wanted[number]),
                 reason=reason,
             )
             for number, reason in failures.items()
@@ -111,7 +111,8 @@ def nic_addresses(node: Node, ids: Sequence[int]) -> tuple[dict[int, Card], dict
     """
     if _has_file_alone(node):
         there = _in_file(node, ids)
-        missing = dict.fromkeys([device_id for device_id in ids if device_id not in there], "/etc/hccn.conf has none")
+        none: str = Message("preflight.none-in-file", "/etc/hccn.conf has none")
+        missing = dict.fromkeys([device_id for device_id in ids if device_id not in there], none)
         return {device_id: Card(ip=texts[0]) for device_id, texts in there.items()}, missing
     on_vnic = bool(node.table.super_pods)
 

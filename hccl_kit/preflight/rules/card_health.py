@@ -54,7 +54,7 @@ def card_missing(node: Node) -> Iterator[Finding]:
             ),
         )
         return
-    present: Message | str = "/dev has no davinciN"
+    present = Message("HK620.no-cards", "/dev has no davinciN")
     if ids:
         present = Message("HK620.present-cards", "/dev has davinci for {cards}", cards=named(ids))
     hint = Message(

@@ -161,7 +161,9 @@ def _reader(parse: hccn_state.Reader, *words: str) -> Callable[[Callable[..., st
         answer = query(*words)
         state = parse(answer)
         if state is None:
-            raise NoAnswerError(f"{words[0]} -g: {excerpt(answer)}")
+            raise NoAnswerError(
+                Message("preflight.other-answer", "{option} -g: {answer}", option=words[0], answer=excerpt(answer))
+            )
         return state
 
     return read

@@ -231,7 +231,7 @@ def _smi_failure(node: Node) -> NoAnswerError | None:
     info = npu_smi_info.parse(answer)
     if info is None:
         return NoAnswerError(excerpt(answer))
-    return None if info.chips else NoAnswerError("it lists no chip")
+    return None if info.chips else NoAnswerError(Message("preflight.no-chip", "it lists no chip"))
 
 
 def _failure(node: Node, tool: str, device_id: int) -> NoAnswerError | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from hccl_kit.base.message import Message
 from hccl_kit.base.network import is_loopback
-from hccl_kit.base.wording import listed
+from hccl_kit.base.wording import listed, row
 from hccl_kit.check.rule import Rule
 from hccl_kit.preflight.node import ATLAS_950, CannotTellError, Node
 from hccl_kit.preflight.probes.this_server import names_here, servers_here
@@ -46,7 +46,7 @@ def not_a_server(node: Node) -> Iterator[Finding]:
             hint,
         )
     else:
-        names = ", ".join(sorted(shown(name) for name in names_here() if not is_loopback(name)))
+        names = row(sorted(shown(name) for name in names_here() if not is_loopback(name)))
         yield Finding(
             Message(
                 "HK600.no-server",

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from hccl_kit.base.message import Message
+from hccl_kit.base.wording import system_reason
 from hccl_kit.check.rule import Rule
 from hccl_kit.preflight.node import CannotTellError, Node
 from hccl_kit.runtime.worker_env import RANK_TABLE_FILE
@@ -38,7 +39,8 @@ def path_not_taken(node: Node) -> Iterator[Finding]:
     except FileNotFoundError:
         raise CannotTellError(Message("HK601.no-table", "there is no table at {path}", path=path)) from None
     except (OSError, RuntimeError) as error:  # RuntimeError: a loop of links, before Python 3.13
-        why = error.strerror if isinstance(error, OSError) else "its symbolic links form a loop"
+        loop = Message("HK601.loop", "its symbolic links form a loop")
+        why = system_reason(error) if isinstance(error, OSError) else loop
         message = Message(
             "HK601.not-read", "the table {path} cannot be read here: {reason}", path=shown(str(path)), reason=why
         )

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from hccl_kit.base.message import Message
 from hccl_kit.base.origin import Release, dotted
-from hccl_kit.base.wording import either, joined
+from hccl_kit.base.wording import either, joined, row
 from hccl_kit.preflight.rules.variable_values import BY_PRODUCT, VALUES, WORDS, Accepted
 from hccl_kit.table.document import shown
 from hccl_kit.table.products import PRODUCT_NAMES
@@ -93,9 +93,7 @@ def in_words(name: str) -> str | None:
         if name in values:
             others.setdefault(values[name].words, []).append(product)
     special = (
-        Message(
-            "preflight.values-on", "on {products} {values}", products=", ".join(products), values=Message(WORDS, words)
-        )
+        Message("preflight.values-on", "on {products} {values}", products=row(products), values=Message(WORDS, words))
         for words, products in others.items()
     )
     first, *since = _words(VALUES[name])

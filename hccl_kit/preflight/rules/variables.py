@@ -9,7 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from hccl_kit.base.message import Message
-from hccl_kit.base.wording import joined
+from hccl_kit.base.wording import joined, row
 from hccl_kit.check.rule import Rule
 from hccl_kit.discovery import packages
 from hccl_kit.preflight.node import Node
@@ -78,7 +78,7 @@ def variables_contradict(node: Node) -> Iterator[Finding]:
             Message(
                 "HK607.without-table",
                 "{variables} {others}: HCCL uses either these or a table",
-                variables=", ".join(chief),
+                variables=row(chief),
                 others=others,
             ),
             Message("HK607.without-table.fix", "unset {variables}", variables=" ".join(chief)),
@@ -101,7 +101,7 @@ def of_another_launcher(node: Node) -> Iterator[Finding]:
     if names:
         message = Message("HK608.variable", "{variable} of another launcher is set", variable=names[0])
         if len(names) > 1:
-            message = Message("HK608.variables", "{names} of another launcher are set", names=", ".join(names))
+            message = Message("HK608.variables", "{names} of another launcher are set", names=row(names))
         yield Finding(message, Message("HK608.fix", "unset {variables}", variables=" ".join(names)))
 
 

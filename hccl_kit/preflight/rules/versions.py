@@ -133,7 +133,7 @@ def boards_of_cards(node: Node) -> Mapping[int, Mapping[str, str]]:
     def question(npu: int) -> Mapping[str, str]:
         rows = npu_smi.rows(node.tools.query(tool, "info", "-t", "board", "-i", str(npu)))
         if "Software Version" not in rows:
-            raise NoAnswerError("no version")
+            raise NoAnswerError(Message("preflight.no-version", "no version"))
         return rows
 
     npus = sorted({npu for (npu, _), device_id in ids.items() if device_id in wanted})

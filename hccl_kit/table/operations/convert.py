@@ -10,7 +10,7 @@ from typing import Any
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
-from hccl_kit.base.wording import listed
+from hccl_kit.base.wording import listed, row
 from hccl_kit.table.bounds import READY
 from hccl_kit.table.document import shown
 from hccl_kit.table.formats import server_list
@@ -45,7 +45,7 @@ def convert(table: RankTable, target: str) -> tuple[RankTable, tuple[Message, ..
             "table.convert-target",
             "{target!r} is not a version to convert to; accepted: {versions}",
             target=target,
-            versions=", ".join(TARGETS),
+            versions=row(TARGETS),
         )
     version = TARGETS[target]
     if table.version == "1.1":

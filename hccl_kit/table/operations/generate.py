@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import count
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.wording import indented, shortened
+from hccl_kit.base.wording import indented, row, shortened
 from hccl_kit.table.bounds import MAX_SERVER_ID, READY
 from hccl_kit.table.hosts import Card, Host
 from hccl_kit.table.ip import parse_address
@@ -50,7 +50,7 @@ def generate_cluster(hosts: Sequence[Host], *, version: str) -> RankTable:
             "table.generate-version",
             "{version!r} is not a version to generate; accepted: {versions}",
             version=version,
-            versions=", ".join(GENERATED),
+            versions=row(GENERATED),
         )
     for host in hosts:
         _check_server_id(host.id)

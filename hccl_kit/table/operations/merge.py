@@ -13,6 +13,7 @@ from typing import Any, Literal
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
 from hccl_kit.base.network import is_loopback
+from hccl_kit.base.wording import row
 from hccl_kit.table.bounds import READY
 from hccl_kit.table.document import shown
 from hccl_kit.table.model import Device, PodServer, RankTable, Server, SuperPod
@@ -160,7 +161,7 @@ def _reject_incompatible(tables: Sequence[RankTable], names: Sequence[str]) -> N
                 else None,
                 name=name,
                 form=table.form,
-                versions=", ".join(VERSIONS),
+                versions=row(VERSIONS),
             )
         if table.version != first.version:
             raise KitError(

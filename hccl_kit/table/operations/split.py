@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.wording import row
 from hccl_kit.table.model import PodServer, RankTable, Server, SuperPod
 from hccl_kit.table.operations.merge import VERSIONS
 
@@ -18,7 +19,7 @@ def split(table: RankTable) -> tuple[RankTable, ...]:
             "table.split-form",
             "the table is of {form}; only versions {versions} can be split",
             form=table.form,
-            versions=", ".join(VERSIONS),
+            versions=row(VERSIONS),
         )
     homes = {server.id: (pod, server) for pod in table.super_pods or () for server in pod.servers}
     return tuple(_table_of(server, table, homes.get(server.id)) for server in table.servers)
