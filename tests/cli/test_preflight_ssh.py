@@ -210,6 +210,28 @@ def test_a_hostile_table_executes_no_command(tmp_path: Path) -> None:
     assert not [name for name in "xyz" if (tmp_path / name).exists() or (nasty / name).exists()]
 
 
+def test_the_site_rules_judge_every_server(cluster: Cluster) -> None:
+    (cluster.folder / "site.yaml").write_text(
+        "a2:\n  error: {cards: {count: 0}}\n  warning: {variables: {HCCL_BUFFSIZE: [200, 300]}}\n"
+    )
+    (cluster.folder / ".hccl-kit.toml").write_text('site-rules = "site.yaml"\n')
+    for server, size in (("10.0.0.2", 200), ("10.0.0.3", 300), ("10.0.0.4", 400)):
+        cluster.put(server, f"export HCCL_BUFFSIZE={size}")
+    code, out, err = cluster.all("--product", "a2", "--select", "HK672", "--ignore", "HK60,HK61")
+    assert (code, err) == (0, ""), out
+    unset, differs = [line for line in out.splitlines() if line.startswith("HK")]
+    assert unset == (
+        f"HK672 warning on 1 of 4 servers, {HERE}: variables: HCCL_BUFFSIZE is absent; "
+        'site.yaml:3:40 accepts "200" or "300"'
+    )
+    assert differs.startswith('HK672 warning on 1 of 4 servers, 10.0.0.4: variables: HCCL_BUFFSIZE is "400"; ')
+    assert cluster.all("--product", "a2", "--select", "HK672", "--ignore", "HK60,HK61", "--strict")[0] == 1
+    assert (
+        "not checked on 4 of 4 servers: HK672 (the site rules have no machines of product a3)"
+        in (cluster.all("--product", "a3", "--select", "HK672", "--ignore", "HK60,HK61")[1])
+    )
+
+
 def test_a_table_without_hosts_starts_no_ssh(tmp_path: Path) -> None:
     (tmp_path / "t.json").write_text(json.dumps(ranks_value(2)))
     done = preflight("t.json", "--all", folder=tmp_path)
