@@ -2,8 +2,8 @@
 
     python -m benchmarks.compare_scale [--servers N]
 
-The servers are copies of this machine with eight cards: all alike; or each has a fact of its own, and one server in a
-hundred another driver and a dead link.
+The servers are copies of this machine with eight cards and 300 packages: all alike; or each has a value of its own, and
+one server in a hundred has another driver and a dead link.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ def snapshot(count: int, *, differ: bool) -> Snapshot:
     """A snapshot of `count` servers."""
     (machine,) = snapshot_of(this_node()).servers.values()
     cards = {str(card): CARD for card in range(8)}
+    machine = machine._replace(cards=cards, packages={f"package-{number}": "1.2.3" for number in range(300)})
     servers = {}
     for number in range(count):
-        made = machine._replace(cards=cards)
+        made = machine
         if differ:
             made = made._replace(variables={**machine.variables, "HCCL_IF_IP": f"<address {number}> {number}"})
         if differ and number % 100 == 7:
@@ -50,10 +51,11 @@ def row(folder: Path, made: Snapshot, name: str) -> str:
     assert process.stdout
     lines = process.stdout.read().splitlines()
     _, status, used = os.wait4(process.pid, 0)
-    seconds = time.monotonic() - began
+    seconds, memory = time.monotonic() - began, used.ru_maxrss >> 10
     return (
-        f"| {len(made.servers)} servers, {name} | {size >> 20} MiB | {seconds:.1f} s | {used.ru_maxrss >> 10} MiB "
-        f"| {len(lines)} lines | exit code {os.waitstatus_to_exitcode(status)} |"
+        f"| {len(made.servers)} servers, {name} | {size >> 20} MiB | {seconds:.1f} s | "
+        f"{used.ru_utime + used.ru_stime:.1f} s of processor time | {memory} MiB | {len(lines)} lines | "
+        f"exit code {os.waitstatus_to_exitcode(status)} |"
     )
 
 
