@@ -58,6 +58,7 @@ SEPARATE: Mapping[str, str] = {
     "link_scale": "the starter of a job of 1,000 servers: time, memory, descriptors",
     "card_pings": "preflight --cards of 64 servers with 8 cards: planted faults, rounds, time, load",
     "preflight_scale": "preflight of 1,000 servers: time, memory",
+    "compare_scale": "compare of the snapshots of 1,000 servers: time, memory",
     "explain_lines": "lines of a corpus that `hccl-kit explain` knows; takes the corpus",
     "hccl_verdicts": "verdicts on tables against those of HCCL's parser; takes the tables",
 }

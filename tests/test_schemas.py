@@ -92,5 +92,5 @@ def test_the_entries_for_schemastore_refer_to_published_schemas() -> None:
 
 def test_the_settings_schema_has_all_products() -> None:
     schema = json.loads((FOLDER / "settings.schema.json").read_text(encoding="utf-8"))
-    assert schema["properties"].keys() == set(Settings._fields)
+    assert schema["properties"].keys() == {name.replace("_", "-") for name in Settings._fields}
     assert schema["properties"]["product"]["enum"] == [*PRODUCT_NAMES, "auto"]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
+from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hccl_kit.base import shipped
@@ -61,6 +62,35 @@ def refuse_constant(name: str) -> float:
 @cache
 def _validator(stem: str, part: str | None) -> Validator:
     from jsonschema import Draft202012Validator  # noqa: PLC0415 - heavy, and few programs read such documents
+    from jsonschema.validators import extend  # noqa: PLC0415
 
+    usual = Draft202012Validator.VALIDATORS
+    quick = {name: _quick(usual[name], texts) for name, texts in _TEXTS.items()}
     schema = load(stem)
-    return Draft202012Validator({"$ref": f"#/$defs/{part}", "$defs": schema["$defs"]} if part else schema)
+    return extend(Draft202012Validator, quick)(
+        {"$ref": f"#/$defs/{part}", "$defs": schema["$defs"]} if part else schema
+    )
+
+
+_TEXTS: Mapping[str, Callable[[Mapping[str, Any]], Iterable[Any]]] = {
+    "additionalProperties": lambda document: document.values(),
+    "propertyNames": lambda document: document.keys(),
+}
+"""The keywords about all values and all keys of an object."""
+
+
+def _quick(usual: Callable[..., Any], texts: Callable[[Mapping[str, Any]], Iterable[Any]]) -> Callable[..., Any]:
+    """The check of a keyword, with one loop in place of a validator for each text, if the texts need nothing else.
+
+    A snapshot of 1,000 servers has half a million texts.
+    """
+
+    def check(validator: Validator, rule: Any, document: Any, schema: Any) -> Iterator[Any]:
+        is_plain = isinstance(rule, dict) and rule.keys() <= {"type", "maxLength"} and isinstance(document, dict)
+        if is_plain and rule.get("type", "string") == "string":
+            most = rule.get("maxLength", inf)
+            if all(isinstance(text, str) and len(text) <= most for text in texts(document)):
+                return
+        yield from usual(validator, rule, document, schema)
+
+    return check

@@ -32,19 +32,21 @@ from hccl_kit.check.rule import Rule, run
 from hccl_kit.check.selection import narrowed, selection
 from hccl_kit.cli import complain, exit_code_of
 from hccl_kit.cli.options import add_format, add_product, add_reach, add_selection, add_timeout
+from hccl_kit.cli.settings import settings_for
 from hccl_kit.diagnosis.catalogue import CATALOGUE
 from hccl_kit.discovery.mpi_group import MpiGroup
 from hccl_kit.preflight import by_mpi
 from hccl_kit.preflight.answer import Answer
-from hccl_kit.preflight.by_ssh import check_cards, check_servers
+from hccl_kit.preflight.by_ssh import check_cards, check_servers, machines_of
 from hccl_kit.preflight.card_pings import plan_of
 from hccl_kit.preflight.card_round import CardRound
 from hccl_kit.preflight.card_rules import CARD_RULES
 from hccl_kit.preflight.cluster_rules import CLUSTER_RULES
-from hccl_kit.preflight.facts import answer
 from hccl_kit.preflight.job import PreflightJob, Refused
 from hccl_kit.preflight.json_form import Subject, as_json
 from hccl_kit.preflight.rules import NODE_RULES
+from hccl_kit.preflight.site import NO_RULES, read_site
+from hccl_kit.preflight.site_rules import SITE_RULE, answer_here, judged
 from hccl_kit.preflight.text import all_as_text, as_text, cards_as_text, plan_as_text
 from hccl_kit.remote.probe import Reach
 from hccl_kit.runtime.worker_env import SERVER
@@ -129,9 +131,12 @@ def _preflight(request: PreflightRequest) -> int:
         print(plan_as_text(plan, job.table.world_size))
         return EXIT_OK
     if not _asks_all(request):
-        return _print_answers(job, [answer(job.node(os.environ, request.server))], None, request.format, color=color)
+        return _print_answers(job, [answer_here(job, os.environ, request.server)], None, request.format, color=color)
     reach = Reach.of(request.ssh_option, request.python, request.timeout)
     answers, differences = check_servers(job, request.server, reach)
+    if job.site:
+        machines, silent = machines_of(job.table, reach, request.server)
+        answers = [judged(answer, job, machines.get(answer.server) or silent[answer.server]) for answer in answers]
     cards = check_cards(job, request.server, reach, plan) if plan else None
     return _print_answers(job, answers, differences, request.format, color=color, cards=cards)
 
@@ -187,7 +192,9 @@ def _open_job(request: PreflightRequest) -> PreflightJob | Refused:
     if request.cards and request.mpi:
         raise KitError("cli.preflight.cards-over-ssh", "--cards asks over ssh, and not with --mpi")
     select, ignore = selection(request.select, request.ignore or (), CATALOGUE)
-    _assert_selects_a_check(select, ignore, _rules_of(request))
+    rules = settings_for(request.table).site_rules
+    site = read_site(Path(rules)) if rules else NO_RULES
+    _assert_selects_a_check(select, ignore, _rules_of(request) | ({SITE_RULE.id} if site else set()))
     data, name = load(request.table)
     report = narrowed(check_text(data, name, request.product), ignore=ignore)
     if not report.ok or report.table is None:
@@ -196,7 +203,7 @@ def _open_job(request: PreflightRequest) -> PreflightJob | Refused:
     path = request.path or (None if request.table == "-" else request.table)
     absolute = Path(os.path.abspath(path)) if path else None  # noqa: PTH100 - resolve() follows links; HK602 reports them
     return PreflightJob(
-        name, data, report.table, product, absolute, select, ignore, bool(request.strict), request.quiet
+        name, data, report.table, product, absolute, select, ignore, bool(request.strict), request.quiet, site
     )
 
 
@@ -267,6 +274,12 @@ def _assert_selects_a_check(select: frozenset[str] | None, ignore: frozenset[str
     elif kept & {rule.id for rule in CARD_RULES}:
         hint = Message(
             "cli.preflight.select-ignore-leave.fix-3", "{min} is about all cards: add --cards", min=min(kept)
+        )
+    elif SITE_RULE.id in kept:
+        hint = Message(
+            "cli.preflight.select-ignore-leave.fix-4",
+            '{rule} needs a file of site rules: site-rules = "FILE" in .hccl-kit.toml',
+            rule=SITE_RULE.id,
         )
     else:
         hint = Message(

@@ -1,10 +1,12 @@
-"""Settings of hccl-check: the nearest .hccl-kit.toml, or pyproject.toml with [tool.hccl-kit], in or above a folder.
+"""Settings: the nearest .hccl-kit.toml, or pyproject.toml with [tool.hccl-kit], in or above a folder.
 
     product = "910"
+    site-rules = "site.yaml"
     ignore = ["HK210"]
     strict = true
 
-`schemas/settings.schema.json` describes every key. Options of the command line take precedence.
+`site-rules` is read by preflight, all others by hccl-check. `schemas/settings.schema.json` describes every key. Options
+of the command line take precedence.
 """
 
 from __future__ import annotations
@@ -33,21 +35,27 @@ PROJECT, TABLE = "pyproject.toml", "hccl-kit"
 MAX_BYTES = 1 << 20
 
 _RULES = Message("cli.settings.rules", 'a list of rules, such as ["HK2", "HK301"]')
+_SITE_RULES = "site-rules"
 _ACCEPTED = {
     "select": _RULES,
     "ignore": _RULES,
     "strict": Message("cli.settings.boolean", "true or false"),
     "product": row([*PRODUCT_NAMES, ANY_PRODUCT]),
+    _SITE_RULES: Message("cli.settings.file", "the name of a file"),
 }
 
 
 class Settings(NamedTuple):
-    """Which rules are checked (`select` None: all), for which product, and whether warnings are errors."""
+    """Which rules are checked (`select` None: all), for which product, and whether warnings are errors.
+
+    `site_rules` is the path of a file with rules of the site; None if there are none.
+    """
 
     select: Sequence[str] | None = None
     ignore: Sequence[str] = ()
     strict: bool = False
     product: str = ANY_PRODUCT
+    site_rules: str | None = None
 
 
 def settings_for(file: str) -> Settings:
@@ -78,7 +86,7 @@ def _in_folder(folder: Path) -> Settings | None:
                 fix="remove it, or write the settings into it",
                 file=file,
             )
-        return _settings(_toml(file, read_text(file, MAX_BYTES)), str(file))
+        return _settings(_toml(file, read_text(file, MAX_BYTES)), str(file), folder)
     if not os.path.isfile(project):  # noqa: PTH113
         return None
     text = read_text(project, MAX_BYTES)
@@ -86,7 +94,7 @@ def _in_folder(folder: Path) -> Settings | None:
         return None
     tool = _toml(project, text).get("tool")
     values = tool.get(TABLE) if isinstance(tool, dict) else None
-    return None if values is None else _settings(values, f"{project}: tool.{TABLE}")
+    return None if values is None else _settings(values, f"{project}: tool.{TABLE}", folder)
 
 
 def _toml(path: Path, text: str) -> dict[str, Any]:
@@ -98,8 +106,8 @@ def _toml(path: Path, text: str) -> dict[str, Any]:
         ) from error
 
 
-def _settings(values: object, place: str) -> Settings:
-    """The settings in a TOML table; `place` names it in messages."""
+def _settings(values: object, place: str, folder: Path) -> Settings:
+    """The settings in a TOML table; `place` names it in messages. Files are named as seen from `folder`."""
     if not isinstance(values, Mapping):
         raise KitError(
             "cli.settings.table",
@@ -137,10 +145,13 @@ def _settings(values: object, place: str) -> Settings:
                 key=key,
                 reason=error.message,
             ) from error
-    return Settings(**values)
+    named = {key: value for key, value in values.items() if key != _SITE_RULES}
+    return Settings(**named, site_rules=str(folder / values[_SITE_RULES]) if _SITE_RULES in values else None)
 
 
 def _is_valid(key: str, value: object) -> bool:
+    if key == _SITE_RULES:
+        return isinstance(value, str) and bool(value)
     if key == "strict":
         return isinstance(value, bool)
     if key == "product":

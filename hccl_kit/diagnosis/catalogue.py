@@ -11,9 +11,13 @@ from hccl_kit.launch.rules import PLAN_RULES
 from hccl_kit.preflight.card_rules import CARD_RULES
 from hccl_kit.preflight.cluster_rules import CLUSTER_RULES
 from hccl_kit.preflight.rules import NODE_RULES
+from hccl_kit.preflight.site_rules import SITE_RULE
 
 CATALOGUE: tuple[Rule[...], ...] = tuple(
-    sorted((*RULES, *PLAN_RULES, *NODE_RULES, *CLUSTER_RULES, *CARD_RULES, *FIRST_FAULTS), key=lambda rule: rule.id)
+    sorted(
+        (*RULES, *PLAN_RULES, *NODE_RULES, *CLUSTER_RULES, *CARD_RULES, SITE_RULE, *FIRST_FAULTS),
+        key=lambda rule: rule.id,
+    )
 )
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable
 Reader = Callable[[str], str | None]
 
 _LINK = re.compile(r"^[ \t]*link status:[ \t]*(\S+)", re.MULTILINE)
+_SPEED = re.compile(r"^[ \t]*Speed:[ \t]*([0-9]{1,9})? ?(\S+)", re.MULTILINE)
 _HEALTH = re.compile(r"^[ \t]*net health status:[ \t]*(\S.*)$", re.MULTILINE)
 _DETECT = re.compile(r"^[ \t]*netdetect addr(?:ess)?:[ \t]*(\S+)", re.MULTILINE)
 _GATEWAY = re.compile(r"^[ \t]*(?:default )?gateway:[ \t]*([^\s,]+)", re.MULTILINE)
@@ -32,6 +33,12 @@ def says_unset(answer: str) -> bool:
 def link(answer: str) -> str | None:
     """`-link -g`: "UP" or "DOWN"."""
     return _first(_LINK, answer)
+
+
+def speed(answer: str) -> str | None:
+    """`-speed -g`: "200000 Mb/s", with or without the blank there; "Unknown!" is of a port without a link."""
+    match = _SPEED.search(answer)
+    return " ".join(filter(None, match.groups())) if match else None
 
 
 def net_health(answer: str) -> str | None:

@@ -21,6 +21,8 @@ _PACKAGES = (
     "jsonschema",
     "PyYAML",
 )
+PARTS = ("driver", "firmware", "cann", *_FRAMEWORKS, "python", "mpirun", "kernel", "system", *_PACKAGES)
+"""What `versions` names."""
 ABSENT = Message("discovery.absent", "not installed")
 
 

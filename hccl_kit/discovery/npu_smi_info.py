@@ -18,19 +18,24 @@ from typing import NamedTuple
 
 _INCOMPLETE = "driver package may not be completely installed"
 _NUMBER = re.compile(r"[0-9]{1,10}")
+_CAPACITY = re.compile(r"/ *([0-9]{1,10})$")
 _NAMES_OF_NPU = ("NPU", "NPU ID")
 
 Row = Sequence[str]
 
 
 class Chip(NamedTuple):
-    """A chip of the first table. `physical` is its Phy-ID, None if the table has no such column."""
+    """A chip of the first table. `physical` is its Phy-ID, None if the table has no such column.
+
+    `memory` is what it has in MB: of its HBM, or of another kind if it has no HBM; None if the table does not say.
+    """
 
     npu: int
     chip: int
     health: str
     physical: int | None
     name: str
+    memory: int | None = None
 
 
 class Process(NamedTuple):
@@ -90,7 +95,9 @@ def _chip(record: Mapping[str, str]) -> Chip | None:
     if npu is None or not record.get("Health"):
         return None
     chip = number(record.get("Chip", ""))
-    return Chip(npu, chip or 0, record["Health"], number(record.get("Phy-ID", "")), record.get("Name", ""))
+    capacity = _CAPACITY.search(record.get("HBM-Usage(MB)") or record.get("Memory-Usage(MB)") or "")
+    memory = int(capacity[1]) if capacity else None
+    return Chip(npu, chip or 0, record["Health"], number(record.get("Phy-ID", "")), record.get("Name", ""), memory)
 
 
 def _process(record: Mapping[str, str]) -> Process | None:

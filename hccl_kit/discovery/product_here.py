@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from hccl_kit.base.message import Message
@@ -44,12 +45,16 @@ def _asked(tool: str) -> Product | None:
 
 
 def product_in(answer: str) -> Product | None:
-    """The product of the chips in an answer of `npu-smi info`; None if their names do not tell it, or differ.
+    """The product of the chips in an answer of `npu-smi info`; None if their names do not tell it, or differ."""
+    info = npu_smi_info.parse(answer)
+    return product_of_chips(info.chips) if info else None
+
+
+def product_of_chips(chips: Sequence[npu_smi_info.Chip]) -> Product | None:
+    """The product of all chips of a machine; None if their names do not tell it, or differ.
 
     All chips of Atlas A3 are called Ascend910, as some of 910 are; only A3 numbers them by Phy-ID.
     """
-    info = npu_smi_info.parse(answer)
-    chips = info.chips if info else ()
     names = {chip.name for chip in chips}
     if len(names) != 1:
         return None

@@ -17,9 +17,9 @@ from hccl_kit.base.wording import row
 from hccl_kit.discovery.mpi_group import MpiGroup
 from hccl_kit.preflight.answer import Answer, to_value
 from hccl_kit.preflight.cluster_rules import Round, differences
-from hccl_kit.preflight.facts import answer
 from hccl_kit.preflight.job import PreflightJob, Refused
 from hccl_kit.preflight.json_form import answer_in
+from hccl_kit.preflight.site_rules import answer_here
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Finding
 
@@ -42,7 +42,7 @@ def check_server(job: PreflightJob | Refused, server: str | None) -> Answer:
         )
         return no_answer(why)
     environ = {name: value for name, value in os.environ.items() if not name.startswith(_OF_MPIRUN)}
-    return answer(job.node(environ, server))
+    return answer_here(job, environ, server)
 
 
 def no_answer(why: str) -> Answer:

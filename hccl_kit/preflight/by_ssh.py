@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from hccl_kit.base.errors import KitError
@@ -23,7 +22,7 @@ from hccl_kit.preflight.cluster_rules import Round, differences
 from hccl_kit.preflight.facts import answer
 from hccl_kit.preflight.job import PreflightJob
 from hccl_kit.preflight.json_form import answer_in
-from hccl_kit.preflight.machine import Machine, machine_of, node_of_all_cards
+from hccl_kit.preflight.machine import Machine, this_machine
 from hccl_kit.preflight.machine import from_value as machine_in
 from hccl_kit.preflight.node import ATLAS_950
 from hccl_kit.preflight.probes.this_server import find_server
@@ -86,15 +85,13 @@ def check_cards(job: PreflightJob, server: str | None, reach: Reach, plan: Plan)
     )
 
 
-def machines_of(table: RankTable, reach: Reach) -> tuple[dict[str, Machine], dict[str, str]]:
-    """The machines of all servers by their id, and why others did not answer.
+def machines_of(table: RankTable, reach: Reach, server: str | None = None) -> tuple[dict[str, Machine], dict[str, str]]:
+    """The machines of all servers by their id, and why others did not answer; `server` names this one.
 
     Raises KitError if the table names no hosts.
     """
-    this = find_server(table, os.environ.get(SERVER))
-    here, replies = _Servers(table, this, reach).ask(
-        "preflight.machine_on_server", (), lambda: machine_of(node_of_all_cards(Path("/"), os.environ))
-    )
+    this = find_server(table, server or os.environ.get(SERVER))
+    here, replies = _Servers(table, this, reach).ask("preflight.machine_on_server", (), this_machine)
     machines = {this.id: here} if this and here else {}
     silent = {}
     for name, reply in replies.items():

@@ -13,6 +13,8 @@ from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.discovery.hccn_ping import Link
+from hccl_kit.preflight.node import ATLAS_950
+from hccl_kit.table.document import shown
 from hccl_kit.table.model import Device, RankTable, Server
 from hccl_kit.table.products import Product
 
@@ -85,7 +87,16 @@ class Plan(NamedTuple):
 
 
 def plan_of(table: RankTable, product: Product, *, all_pairs: bool) -> Plan:
-    """What `rounds_of` all servers comes to. Raises KitError if there are more than MAX_PINGS pings."""
+    """What `rounds_of` all servers comes to. Raises KitError for Atlas 950, or above MAX_PINGS pings."""
+    if table.version == ATLAS_950:
+        raise KitError(
+            "preflight.pings-of-950",
+            "version 2.0 tables name no hosts, and do not say which EID of a card reaches which of another, so --cards "
+            "cannot ask them",
+            fix="on each server: hccl-kit preflight TABLE --server {server} checks its cards, hccn_tool -g -ub_connect "
+            "-i N shows the ports of one, hccn_tool -t -ub_ping -i N -src_eid EID -dst_eid EID pings along a link",
+            server=shown(table.servers[0].id),
+        )
     rounds, pings, asked = [0], 0, set[Place]()
     for server in table.servers:
         asks = [*rounds_of(table, product, server.id, all_pairs=all_pairs)]

@@ -74,6 +74,7 @@ def probe(node: Node, *, all_pairs: bool) -> CardsAnswer:
 def _port(query: _Query, unread: dict[str, str]) -> CardState:
     return CardState(
         link=_read(query, hccn_state.link, "-link", "link", unread),
+        speed=_read(query, hccn_state.speed, "-speed", "speed", unread),
         history=_read(query, hccn_reports.link_history, "-link_stat", "history", unread),
         optics=_read(query, hccn_reports.optics, "-optical", "optics", unread),
         neighbour=_read(query, hccn_reports.neighbour, "-lldp", "neighbour", unread),

@@ -18,12 +18,13 @@ NOTHING: Mapping[str, str] = MappingProxyType({})
 class CardState(NamedTuple):
     """One card. A reading that the tools did not give is None, and `unread` has the reason under its name.
 
-    `link` is UP or DOWN. `optics` are readings by name, in mW, mA and dB. `history` is from before the pings, and
-    `new_downs` are the losses of the link during them. `counters` are those of errors, by how much they rose during
-    the pings. `memory` and `clock` are rows of npu-smi.
+    `link` is UP or DOWN, `speed` that of the port, such as "200000 Mb/s". `optics` are readings by name, in mW, mA and
+    dB. `history` is from before the pings, and `new_downs` are the losses of the link during them. `counters` are those
+    of errors, by how much they rose during the pings. `memory` and `clock` are rows of npu-smi.
     """
 
     link: str | None = None
+    speed: str | None = None
     history: LinkHistory | None = None
     new_downs: int = 0
     optics: Mapping[str, float] | None = None

@@ -11,6 +11,7 @@ from hccl_kit.check.result import Report as TableReport
 from hccl_kit.preflight.inspection import Report
 from hccl_kit.preflight.node import Node
 from hccl_kit.preflight.probes.this_server import find_server
+from hccl_kit.preflight.site import NO_RULES, Site
 from hccl_kit.preflight.tool_queries import ToolQueries
 from hccl_kit.runtime.worker_env import SERVER
 from hccl_kit.table.finding import Finding
@@ -22,7 +23,7 @@ class PreflightJob(NamedTuple):
     """A valid table: the file as the user named it, its bytes, and its path on every server (None: not known).
 
     `select` are the rules to report (None: all), without those in `ignore`. `strict` turns warnings into errors, and
-    `quiet` drops everything that is not an error then.
+    `quiet` drops everything that is not an error then. `site` are the rules of the site.
     """
 
     file: str
@@ -34,6 +35,7 @@ class PreflightJob(NamedTuple):
     ignore: frozenset[str]
     strict: bool
     quiet: bool
+    site: Site = NO_RULES
 
     @property
     def digest(self) -> str:

@@ -5,6 +5,7 @@ It travels as JSON: the part `machine` of `schemas/snapshot.schema.json`.
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any, NamedTuple
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.schemas import mismatch
 from hccl_kit.discovery.installation import other_packages, versions
+from hccl_kit.discovery.product_here import product_of_chips
 from hccl_kit.preflight.answer import TLS
 from hccl_kit.preflight.card_probe import probe
 from hccl_kit.preflight.card_state import CardState
@@ -23,8 +25,10 @@ from hccl_kit.preflight.probes.cards import ids_in_dev, info, physical_ids
 from hccl_kit.preflight.system_settings import system_settings
 from hccl_kit.preflight.tool_queries import ToolQueries
 from hccl_kit.table.model import Device, RankTable, Server
-from hccl_kit.table.products import any_product
+from hccl_kit.table.products import Product, any_product
 
+PRODUCT = "product"
+"""The setting that names the product of the cards."""
 _MAX_REASON = 200
 
 Facts = Mapping[str, str]
@@ -48,20 +52,34 @@ def node_of_all_cards(root: Path, environ: Mapping[str, str]) -> Node:
     return bare._replace(table=RankTable("1.0", "completed", (server,)), server=server)
 
 
+def this_machine() -> Machine:
+    """The machine that this runs on."""
+    return machine_of(node_of_all_cards(Path("/"), os.environ))
+
+
 def machine_of(node: Node) -> Machine:
     """The machine of `node_of_all_cards`."""
     compared = facts(node)
     # The cards know which driver and firmware run; the files name those that were installed last.
     of_driver = {name: compared[name] for name in ("driver", "firmware") if name in compared}
     tls = {TLS: compared[TLS]} if TLS in compared else {}
+    product = _product(node)
     return Machine(
         socket.gethostname(),
         {**versions(node.root, node.environ), **of_driver},
         _cards(node),
         job_variables(node.environ),
-        {**system_settings(node.root), **tls},
+        {**system_settings(node.root), **tls, **({PRODUCT: product.name} if product else {})},
         other_packages(),
     )
+
+
+def _product(node: Node) -> Product | None:
+    """The product that the cards of this machine are of; None if npu-smi does not tell it."""
+    try:
+        return product_of_chips(info(node).chips)
+    except CannotTellError:
+        return None
 
 
 def _cards(node: Node) -> Mapping[str, Facts]:
@@ -75,7 +93,7 @@ def _cards(node: Node) -> Mapping[str, Facts]:
         chips, places = (), {}
     for chip in chips:
         cards.setdefault(str(places.get((chip.npu, chip.chip), f"{chip.npu}.{chip.chip}")), {}).update(
-            chip=chip.name, health=chip.health
+            chip=chip.name, health=chip.health, **({"memory": f"{chip.memory} MB"} if chip.memory else {})
         )
     answer = probe(node, all_pairs=False)
     for card_id, state in answer.states.items():
@@ -85,7 +103,8 @@ def _cards(node: Node) -> Mapping[str, Facts]:
 
 def _readings(state: CardState) -> Facts:
     """The readings that are equal from one minute to the next."""
-    readings = {"link": state.link or _unknown(state.unread.get("link", "")), **(state.memory or {})}
+    speed = {"speed": state.speed} if state.speed else {}
+    readings = {"link": state.link or _unknown(state.unread.get("link", "")), **speed, **(state.memory or {})}
     return {name: str(value) for name, value in readings.items()}
 
 

@@ -1,8 +1,9 @@
-"""Settings of the system that slow jobs down or end them: of the kernel, of processors, and limits of processes."""
+"""Settings of the system that slow jobs down or end them: of the kernel and processors, limits of processes, mounts."""
 
 from __future__ import annotations
 
 import os
+import re
 import resource
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,7 +34,21 @@ _LIMITS = {
     "limit of locked memory": resource.RLIMIT_MEMLOCK,
     "limit of processes": resource.RLIMIT_NPROC,
 }
+GOVERNOR, HUGE_PAGES = "cpu governor", "transparent huge pages"
+_PAGE_SIZE, _PROCESSORS = "page size", "processors"
+NAMES = (*_SYSCTLS, GOVERNOR, HUGE_PAGES, _PAGE_SIZE, _PROCESSORS, *_LIMITS)
+"""The names of settings without the mounts."""
+_FILE_SYSTEMS = re.compile(
+    r"ext4|xfs|btrfs|nfs4?|cifs|lustre|gpfs|ceph|beegfs|glusterfs|9p|virtiofs|fuse\.(?!lxcfs|portal|snapfuse)\S+"
+)
+_OF_SYSTEM = re.compile(r"/(?:boot|dev|etc|proc|run|snap|sys|var)(?:/|$)|/$")
+_MAX_MOUNTS, _MAX_FOLDER = 64, 100
 _MAX_TEXT = 1000
+
+
+def mount(folder: str) -> str:
+    """The name of the setting that has the kind of file system at a folder."""
+    return f"mount {folder}"
 
 
 def system_settings(root: Path) -> dict[str, str]:
@@ -47,15 +62,27 @@ def _settings(root: Path) -> Iterator[tuple[str, str]]:
             yield name, text
     governors = {_first_line(path) for path in (root / "sys/devices/system/cpu").glob("cpu*/cpufreq/scaling_governor")}
     if names := sorted(filter(None, governors)):
-        yield "cpu governor", " and ".join(names)
+        yield GOVERNOR, " and ".join(names)
     pages = _first_line(root / "sys/kernel/mm/transparent_hugepage/enabled") or ""
     if chosen := pages.partition("[")[2].partition("]")[0]:
-        yield "transparent huge pages", chosen
-    yield "page size", str(os.sysconf("SC_PAGE_SIZE"))
-    yield "processors", str(os.cpu_count())
+        yield HUGE_PAGES, chosen
+    yield _PAGE_SIZE, str(os.sysconf("SC_PAGE_SIZE"))
+    yield _PROCESSORS, str(os.cpu_count())
     for name, limit in _LIMITS.items():
         most = resource.getrlimit(limit)[0]
         yield name, "unlimited" if most == resource.RLIM_INFINITY else str(most)
+    yield from list(_mounts(root / "proc/self/mounts"))[:_MAX_MOUNTS]
+
+
+def _mounts(path: Path) -> Iterator[tuple[str, str]]:
+    """The file systems for data: of disks and of the network, without those below folders of the system."""
+    try:
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return
+    for _, folder, kind, *_ in filter(lambda words: len(words) > 2, map(str.split, lines)):
+        if _FILE_SYSTEMS.fullmatch(kind) and not _OF_SYSTEM.match(folder) and len(folder) <= _MAX_FOLDER:
+            yield mount(folder.replace("\\040", " ")), kind
 
 
 def _first_line(path: Path) -> str | None:

@@ -43,8 +43,8 @@ def all_as_text(answers: Sequence[Answer], differences: Sequence[Finding], color
     lines = _unanswered([answer for answer in answers if answer.error is not None])
     lines += [line for finding in differences for line in as_lines(finding, color)]
     pairs = [(finding, name_of(answer)) for answer in there for finding in answer.report.findings]
-    pairs.sort(key=lambda pair: pair[0].rule)
-    for _, group in groupby(pairs, key=lambda pair: pair[0].rule):
+    pairs.sort(key=lambda pair: (pair[0].rule, pair[0].severity))
+    for _, group in groupby(pairs, key=lambda pair: (pair[0].rule, pair[0].severity)):
         lines += _folded(list(group), len(there), color)
     lines += _not_made(there)
     errors = len({finding.rule for finding, _ in pairs if finding.severity == "error"})

@@ -13,6 +13,7 @@ from hccl_kit.base.schemas import loads, mismatch
 from hccl_kit.diagnosis.environment import masked_variables
 from hccl_kit.diagnosis.masking import Masker
 from hccl_kit.preflight.machine import Machine
+from hccl_kit.preflight.system_settings import mount
 
 VERSION = 1
 """Version of the JSON form; raised when a field changes its meaning or goes away."""
@@ -35,10 +36,18 @@ class Snapshot(NamedTuple):
 
 
 def masked(machine: Machine, mask: Masker) -> Machine:
-    """The machine as it may be shown. Versions and settings have no private words."""
+    """The machine as it may be shown. Versions and settings have no private words, except folders of mounts.
+
+    A mount whose folder must be masked is left out: its mark would be compared with that of another folder.
+    """
     return machine._replace(
         host=mask.host(machine.host),
         cards={card: {name: mask.text(text) for name, text in facts.items()} for card, facts in machine.cards.items()},
+        settings={
+            name: text
+            for name, text in machine.settings.items()
+            if not name.startswith(mount("")) or mask.text(name) == name
+        },
         variables=masked_variables(machine.variables, mask),
     )
 

@@ -12,6 +12,8 @@ from hccl_kit.snapshot.comparison import Comparison, Difference
 
 MAX_LINES = 200
 """Differences that the text shows; the JSON form holds them all."""
+MAX_VALUES = 8
+"""Values of a fact that the text shows: with many servers, those that most of them have."""
 MAX_VALUE = 80
 """Characters of a value that the text shows."""
 
@@ -59,12 +61,16 @@ def _values(difference: Difference) -> Iterator[str]:
     count = len(difference.values)
     if count > 2:
         columns = dict(sorted(columns.items(), key=lambda item: -len(item[1])))
-    for text, names in columns.items():
+    others = [name for names in [*columns.values()][MAX_VALUES:] for name in names]
+    for text, names in [*columns.items()][:MAX_VALUES]:
         is_usual = count > 2 and len(names) > count / 2
         who = listed(map(printable, names))
         if is_usual:
             who = Message("snapshot.most", "{number} of {count} servers", number=len(names), count=count)
         yield Message("snapshot.value", "{value} ({who})", value=_shown(text), who=who)
+    if others:
+        number = counted(len(columns) - MAX_VALUES, "other value")
+        yield Message("snapshot.value", "{value} ({who})", value=number, who=listed(map(printable, others)))
 
 
 def _shown(text: str | None) -> str:

@@ -1,4 +1,9 @@
+from typing import Any
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 
 from hccl_kit.base.schemas import Mismatch, load, loads, mismatch
 
@@ -13,6 +18,21 @@ def test_the_first_mismatch_is_named_by_its_place_and_reason() -> None:
         "skipped/0/rule", f"'HK1' does not match '{load('preflight_report')['$defs']['rule']['pattern']}'"
     )
     assert mismatch("HK601", "preflight_report", "rule") is None
+
+
+names = st.text(max_size=3) | st.just("n" * 201)
+values = st.text(max_size=3) | st.just("v" * 4001) | st.none() | st.integers() | st.lists(st.text(), max_size=1)
+facts = st.dictionaries(names, values, max_size=4)
+
+
+@given(facts, st.dictionaries(st.sampled_from(["0", "1", "12.1", "x"]), facts | values, max_size=3))
+def test_texts_are_judged_in_one_loop_as_by_the_library(packages: dict[str, Any], cards: dict[str, Any]) -> None:
+    machine = {"host": "", "versions": {}, "cards": cards, "variables": {}, "settings": {}, "packages": packages}
+    schema = load("snapshot")
+    usual = Draft202012Validator({"$ref": "#/$defs/machine", "$defs": schema["$defs"]})
+    expected = next(usual.iter_errors(machine), None)
+    found = mismatch(machine, "snapshot", "machine")
+    assert found == (expected and Mismatch("/".join(map(str, expected.absolute_path)), expected.message[:200]))
 
 
 def test_a_reason_is_cut() -> None:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -212,3 +213,34 @@ def test_hccl_check_does_not_import_preflight() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+def test_the_site_rules_are_found_by_the_settings_and_their_findings_are_in_the_json_form(folder: Path) -> None:
+    (folder / "pyproject.toml").write_text('[tool.hccl-kit]\nsite-rules = "rules/site.yaml"\n')
+    (folder / "rules").mkdir()
+    rules = folder / "rules" / "site.yaml"
+    rules.write_text("a2:\n  error:\n    cards: {count: 8}\n  warning:\n    versions: {cann: [8.3.RC1, 8.3.RC2]}\n")
+    done = preflight("t.json", "--product", "a2", "--select", "HK672", "--format", "json", folder=folder)
+    document = json.loads(done.stdout)
+    Draft202012Validator(load("preflight_report")).validate(document)
+    assert [(found["severity"], found["message"].partition(" is ")[0]) for found in _findings(document)] == [
+        ("error", "cards: count"),
+        ("warning", "versions: cann"),
+    ]
+    assert (done.returncode, document["servers"][0]["checked"]) == (1, ["HK672"])
+    rules.write_text("a2: {error: {card: {count: 8}}}\n")
+    done = preflight("t.json", folder=folder)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"error: {rules}:1:14: 'card' is not a valid key here; accepted: cards, versions" in done.stderr
+
+
+def test_the_rule_of_the_site_alone_needs_its_file(folder: Path) -> None:
+    done = preflight("t.json", "--select", "HK672", folder=folder)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert 'fix: HK672 needs a file of site rules: site-rules = "FILE" in .hccl-kit.toml' in done.stderr
+
+
+def _findings(document: dict[str, Any]) -> list[dict[str, Any]]:
+    (server,) = document["servers"]
+    found: list[dict[str, Any]] = server["findings"]
+    return found

@@ -41,7 +41,7 @@ def test_a_dead_card_and_a_weak_module_are_named_over_ssh(cluster: CardCluster) 
         "cards: 8 of 12 pings answered in full, in 2 rounds: 1 error, 1 warning; "
         "fastest packet of each: median 0.034 ms, at most 0.034 ms",
     ]
-    assert not [*cluster.folder.glob("*.hccn/twice")], "hccn_tool ran twice at once for a card"
+    assert not cluster.cards_asked_twice_at_once()
 
 
 @needs_hosts
@@ -56,7 +56,7 @@ def test_a_healthy_cluster_has_one_line_and_its_json_form_is_valid(cluster: Card
     assert {
         f"-i {card} -ping -g address 192.0.{2 + other}.{to}" for card in (0, 1) for other in (0, 1) for to in (2, 3)
     } <= {line.partition(" LC_ALL")[0] for line in asked.splitlines()}
-    assert not [*cluster.folder.glob("*.hccn/twice")]
+    assert not cluster.cards_asked_twice_at_once()
 
 
 def test_servers_without_cards_are_exit_2(cluster: CardCluster) -> None:
@@ -107,8 +107,18 @@ def test_more_pings_than_fit_into_memory_are_refused_before_any_ssh(tmp_path: Pa
     assert not (tmp_path / "asked").exists()
 
 
-def test_a_table_without_hosts_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("options", [(), ("--dry-run",), ("--all-pairs",)])
+def test_a_table_of_atlas_950_is_refused_with_what_can_be_asked_instead(tmp_path: Path, options: list[str]) -> None:
     (tmp_path / "t.json").write_text(json.dumps(ranks_value(2)))
-    done = preflight("t.json", "--cards", folder=tmp_path)
+    done = preflight("t.json", "--cards", *options, folder=tmp_path, environ={"HCCL_KIT_SSH": "touch asked"})
     assert (done.returncode, done.stdout) == (2, "")
-    assert "version 2.0 tables do not name hosts" in done.stderr
+    assert "error: version 2.0 tables name no hosts, and do not say which EID of a card reaches which" in done.stderr
+    assert 'fix: on each server: hccl-kit preflight TABLE --server "pod0" checks its cards, hccn_tool' in done.stderr
+    assert not (tmp_path / "asked").exists()
+
+
+def test_what_the_refusal_names_instead_checks_the_cards_of_atlas_950(tmp_path: Path) -> None:
+    (tmp_path / "t.json").write_text(json.dumps(ranks_value(2)))
+    done = preflight("t.json", "--server", "pod0", "--select", "HK62", folder=tmp_path)
+    assert done.stdout.startswith("HK620 error: no NPU found")
+    assert "\nserver pod0 (" in done.stdout

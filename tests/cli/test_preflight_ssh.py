@@ -210,6 +210,26 @@ def test_a_hostile_table_executes_no_command(tmp_path: Path) -> None:
     assert not [name for name in "xyz" if (tmp_path / name).exists() or (nasty / name).exists()]
 
 
+def test_the_site_rules_judge_every_server(cluster: Cluster) -> None:
+    (cluster.folder / "site.yaml").write_text(
+        "a2:\n  error: {cards: {count: 0}}\n  warning: {variables: {HCCL_BUFFSIZE: [200, 300]}}\n"
+    )
+    (cluster.folder / ".hccl-kit.toml").write_text('site-rules = "site.yaml"\n')
+    for server, size in (("10.0.0.2", 200), ("10.0.0.3", 300), ("10.0.0.4", 400)):
+        cluster.put(server, f"export HCCL_BUFFSIZE={size}")
+    code, out, err = cluster.all("--product", "a2", "--select", "HK672", "--ignore", "HK60,HK61")
+    assert (code, err) == (0, ""), out
+    assert out.splitlines() == [
+        "HK672 warning on 2 of 4 servers:",
+        f'    {HERE}: variables: HCCL_BUFFSIZE is absent; site.yaml:3:40 accepts "200" or "300"',
+        '    10.0.0.4: variables: HCCL_BUFFSIZE is "400"; site.yaml:3:40 accepts "200" or "300"',
+        "4 of 4 servers answered: 0 errors, 1 warning, 0 differences",
+    ]
+    assert cluster.all("--product", "a2", "--select", "HK672", "--ignore", "HK60,HK61", "--strict")[0] == 1
+    _, out, _ = cluster.all("--product", "a3", "--select", "HK672", "--ignore", "HK60,HK61")
+    assert f"not checked on {HERE},10.0.0.[2-4]: HK672 (the site rules have no machines of product a3)\n" in out
+
+
 def test_a_table_without_hosts_starts_no_ssh(tmp_path: Path) -> None:
     (tmp_path / "t.json").write_text(json.dumps(ranks_value(2)))
     done = preflight("t.json", "--all", folder=tmp_path)

@@ -49,6 +49,16 @@ def test_the_nearest_file_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert settings_for(str(tmp_path / "t.json")) == settings_for("../../t.json") == Settings(strict=True)
 
 
+def test_the_file_of_site_rules_is_named_as_seen_from_the_settings(tmp_path: Path) -> None:
+    (tmp_path / "inner").mkdir()
+    (tmp_path / ".hccl-kit.toml").write_text('site-rules = "rules/site.yaml"\n', encoding="utf-8")
+    assert settings_for(str(tmp_path / "inner" / "t.json")) == Settings(site_rules=str(tmp_path / "rules/site.yaml"))
+    (tmp_path / "wrong").mkdir()
+    (tmp_path / "wrong" / ".hccl-kit.toml").write_text("site-rules = []\n", encoding="utf-8")
+    with pytest.raises(KitError, match=r"site-rules is '\[\]'; accepted: the name of a file"):
+        settings_for(str(tmp_path / "wrong" / "t.json"))
+
+
 def test_a_number_with_thousands_of_digits_is_an_error(tmp_path: Path) -> None:
     (tmp_path / ".hccl-kit.toml").write_text(f"strict = {'9' * 5000}\n", encoding="utf-8")
     with pytest.raises(KitError, match="is not valid TOML"):

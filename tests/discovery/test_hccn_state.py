@@ -12,6 +12,7 @@ def test_sample_outputs_are_parsed() -> None:
     assert hccn_state.net_detect(sample("a2/hccn-netdetect.txt")) == "192.168.100.254"
     assert hccn_state.gateway(sample("a2/hccn-gateway.txt")) == "192.168.100.254"
     assert hccn_state.tls(sample("a2/hccn-tls.txt")) == "off"
+    assert hccn_state.speed(sample("a2/hccn-speed.txt")) == "200000 Mb/s"
 
 
 @pytest.mark.parametrize(
@@ -22,6 +23,8 @@ def test_sample_outputs_are_parsed() -> None:
         (hccn_state.net_detect, "netdetect addr: 10.0.0.254\n", "10.0.0.254"),
         (hccn_state.net_detect, "netdetect address: 0.0.0.0\n", "0.0.0.0"),
         (hccn_state.gateway, "gateway:fd00::1\n", "fd00::1"),
+        (hccn_state.speed, "Speed: 200000 Mb/s\n", "200000 Mb/s"),
+        (hccn_state.speed, "Speed: Unknown!\n", "Unknown!"),
         (hccn_state.tls, "dev_id:0, tls switch[1](0:disable, 1:enable), tls alarm time threshold[60]days\n", "on"),
         (hccn_state.tls, "device 0, tls switch[0](0:disable, 1:enable), tls preconfigured[1]\n", "off"),
     ],
@@ -31,7 +34,15 @@ def test_the_wording_of_every_release_is_parsed(read: hccn_state.Reader, answer:
 
 
 @pytest.mark.parametrize(
-    "read", [hccn_state.link, hccn_state.net_health, hccn_state.net_detect, hccn_state.gateway, hccn_state.tls]
+    "read",
+    [
+        hccn_state.link,
+        hccn_state.speed,
+        hccn_state.net_health,
+        hccn_state.net_detect,
+        hccn_state.gateway,
+        hccn_state.tls,
+    ],
 )
 @pytest.mark.parametrize(
     "answer",

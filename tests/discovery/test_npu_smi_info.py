@@ -9,11 +9,11 @@ from tests.preflight.samples import sample
 @pytest.mark.parametrize(
     ("folder", "chips", "first", "last"),
     [
-        ("910", 8, Chip(0, 0, "OK", None, "910ProB"), Chip(7, 0, "OK", None, "910ProB")),
-        ("a2", 8, Chip(0, 0, "OK", None, "910B4"), Chip(7, 0, "OK", None, "910B4")),
-        ("a3", 16, Chip(0, 0, "OK", 0, "Ascend910"), Chip(7, 1, "OK", 15, "Ascend910")),
-        ("300i-duo", 4, Chip(2, 0, "OK", None, "310P3"), Chip(5, 1, "OK", None, "310P3")),
-        ("a5", 8, Chip(0, 0, "OK", None, "Ascend950PR"), Chip(7, 0, "OK", None, "Ascend950PR")),
+        ("910", 8, Chip(0, 0, "OK", None, "910ProB", 32768), Chip(7, 0, "OK", None, "910ProB", 32768)),
+        ("a2", 8, Chip(0, 0, "OK", None, "910B4", 32768), Chip(7, 0, "OK", None, "910B4", 32768)),
+        ("a3", 16, Chip(0, 0, "OK", 0, "Ascend910", 65536), Chip(7, 1, "OK", 15, "Ascend910", 65536)),
+        ("300i-duo", 4, Chip(2, 0, "OK", None, "310P3", 44280), Chip(5, 1, "OK", None, "310P3", 44280)),
+        ("a5", 8, Chip(0, 0, "OK", None, "Ascend950PR", 131072), Chip(7, 0, "OK", None, "Ascend950PR", 131072)),
     ],
 )
 def test_the_table_of_every_generation_is_parsed(folder: str, chips: int, first: Chip, last: Chip) -> None:
@@ -37,7 +37,7 @@ def test_processes_are_read_with_and_without_name() -> None:
 def test_chips_of_a_container_keep_their_physical_ids() -> None:
     found = parse(sample("a3/npu-smi-info-container.txt"))
     assert found is not None
-    assert found.chips == (Chip(2, 0, "OK", 4, "Ascend910"), Chip(2, 1, "Alarm", 5, "Ascend910"))
+    assert found.chips == (Chip(2, 0, "OK", 4, "Ascend910", 65536), Chip(2, 1, "Alarm", 5, "Ascend910", 65536))
     assert [(one.npu, one.chip, one.pid) for one in found.processes] == [(2, 0, 3328327), (2, 1, 3333165)]
 
 

@@ -15,6 +15,7 @@ from tests.tables import value
 
 ON_SERVER = """\
 # Sourced by the fake ssh: a /dev with the cards, in a mount namespace of its own, and the fake tools of this server.
+[ -n "$INSIDE" ] || sleep {login}
 [ -n "$INSIDE" ] || INSIDE=1 exec unshare --mount bash "$0" "$@"
 mount -t tmpfs cards /dev
 mknod -m 666 /dev/null c 1 3
@@ -27,9 +28,9 @@ CARDS = ("--cards", "--python", sys.executable, "--select", "HK663,HK664,HK665,H
 
 
 class CardCluster:
-    """Servers with cards, of which none is this machine."""
+    """Servers with cards, of which none is this machine. To log in takes each `login` seconds longer than the last."""
 
-    def __init__(self, folder: Path, servers: int = 3, cards: int = 2) -> None:
+    def __init__(self, folder: Path, servers: int = 3, cards: int = 2, login: float = 0.0) -> None:
         self.folder = folder
         self.made = value(servers, cards)
         for number, server in enumerate(self.made["server_list"]):
@@ -43,11 +44,13 @@ class CardCluster:
         ssh.write_text(FAKE_SSH)
         ssh.chmod(0o755)
         self.variables = {"SERVERS": str(folder), "HCCL_KIT_SSH": str(ssh)}
-        for name in self.names:
-            (folder / f"{name}.env").write_text(ON_SERVER.format(fakes=FAKES, server=name, davinci=davinci))
+        for number, name in enumerate(self.names):
+            (folder / f"{name}.env").write_text(
+                ON_SERVER.format(fakes=FAKES, server=name, davinci=davinci, login=login * number)
+            )
             (folder / f"{name}.hccn").mkdir()
             (folder / f"{name}.smi").mkdir()
-            for word in ("ping", "link_stat", "optical", "lldp", "stat"):
+            for word in ("ping", "speed", "link_stat", "optical", "lldp", "stat"):
                 self.say(name, f"{word}.all", sample(f"a2/hccn-{word}.txt"))
             for card in range(cards):
                 self.say(name, f"link.{card}", sample("a2/hccn-link.txt"))
@@ -60,6 +63,10 @@ class CardCluster:
             }
             for file, source in smi.items():
                 (folder / f"{name}.smi" / file).write_text(sample(f"a2/{source}.txt"))
+
+    def cards_asked_twice_at_once(self) -> list[Path]:
+        """The calls of each card for which hccn_tool was started while it still ran for it."""
+        return [file for file in self.folder.glob("*.hccn/calls.*") if "begin\nbegin\n" in file.read_text()]
 
     def say(self, server: str, file: str, text: str) -> None:
         (self.folder / f"{server}.hccn" / file).write_text(text)

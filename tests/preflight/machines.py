@@ -112,7 +112,7 @@ class Machine:
         for device in servers[0]["device"]:
             card, address = int(device["device_id"]), device["device_ip"]
             self.say("ipv4", card, f"ipaddr:{address}\nnetmask:255.255.255.0\n")
-            for word in ("link", "net_health", "netdetect", "gateway", "tls"):
+            for word in ("link", "speed", "net_health", "netdetect", "gateway", "tls"):
                 self.say(word, card, sample(f"a2/hccn-{word}.txt").replace("dev_id:0", f"dev_id:{card}"))
             npu, chip = divmod(card, 2)
             rows = {"SDID": sdid(0, card), "Super Pod Size": 384, "Super Pod ID": 0, "Server Index": 0}

@@ -17,6 +17,7 @@ counts = st.integers(0, 9999)
 states = st.builds(
     CardState,
     link=st.sampled_from([None, "UP", "DOWN"]),
+    speed=st.none() | words,
     history=st.none() | st.builds(LinkHistory, st.lists(counts, max_size=3).map(tuple), st.none() | counts),
     new_downs=counts,
     optics=st.none() | st.dictionaries(words, st.floats(-99, 99), max_size=3),

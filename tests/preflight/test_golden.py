@@ -10,7 +10,7 @@ import os
 import resource
 import socket
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -23,8 +23,13 @@ from hccl_kit.discovery.server_id import interfaces
 from hccl_kit.preflight.answer import Answer
 from hccl_kit.preflight.cluster_rules import CLUSTER_RULES, Round, differences
 from hccl_kit.preflight.inspection import inspect
+from hccl_kit.preflight.machine import machine_of as described_machine
+from hccl_kit.preflight.machine import node_of_all_cards
+from hccl_kit.preflight.node import Node
 from hccl_kit.preflight.probes.this_server import names_here
 from hccl_kit.preflight.rules import NODE_RULES
+from hccl_kit.preflight.site import read_site
+from hccl_kit.preflight.site_rules import SITE_RULE, findings_of
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Finding
 from tests.preflight.machines import A2, GENERATIONS, Generation, Machine, machine_of, table_of
@@ -43,7 +48,7 @@ def short_timeouts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_rule_has_its_folder() -> None:
-    ids = [*(rule.id for rule in NODE_RULES), *(rule.id for rule in CLUSTER_RULES)]
+    ids = [*(rule.id for rule in NODE_RULES), *(rule.id for rule in CLUSTER_RULES), SITE_RULE.id]
     assert [folder.name for folder in FOLDERS] == sorted(ids)
 
 
@@ -76,8 +81,9 @@ def findings(file: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[list[Finding]
     described = json.loads(file.read_text(encoding="utf-8"))
     if file.parent.name in OF_CLUSTERS:
         return list(differences(cluster(described))), {}
-    rule = next(rule for rule in NODE_RULES if rule.id == file.parent.name)
-    rules = [other for other in NODE_RULES if other.needs_server] if rule.needs_server else [rule]
+    rules = [rule for rule in NODE_RULES if rule.id == file.parent.name]
+    if any(rule.needs_server for rule in rules):
+        rules = [rule for rule in NODE_RULES if rule.needs_server]
     port = str(free_base())
     with ExitStack() as stack:
         # Messages truncate long paths, and those of pytest are long.
@@ -97,7 +103,17 @@ def findings(file: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[list[Finding]
             server=described.get("server", 0),
             path=None if path is None else Path(path.replace("FOLDER", system)),
         )
-        return list(inspect(node, rules).findings), names
+        return [*inspect(node, rules).findings, *unlike_its_site(described, machine, node)], names
+
+
+def unlike_its_site(described: dict[str, Any], machine: Machine, node: Node) -> Sequence[Finding]:
+    """The findings by the site rules of the subject, if it has any."""
+    if "site" not in described:
+        return ()
+    file = machine.root.parent / "site.yaml"
+    file.write_text(described["site"], encoding="utf-8")
+    product = machine.generation.product
+    return findings_of(described_machine(node_of_all_cards(node.root, node.environ)), read_site(file)[product])
 
 
 def generation(described: dict[str, Any]) -> Generation:

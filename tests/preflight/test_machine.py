@@ -21,10 +21,13 @@ def described(fake: machines.Machine) -> Machine:
 def test_all_cards_of_a_machine_are_described(
     generation: Generation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cards = described(fake_machine(generation, tmp_path, monkeypatch)).cards
+    machine = described(fake_machine(generation, tmp_path, monkeypatch))
+    cards = machine.cards
     assert [*cards] == [str(card) for card in range(generation.cards)]
     assert {card["health"] for card in cards.values()} == {"OK"}
     assert all(card["chip"] for card in cards.values())
+    assert {card["memory"] for card in cards.values()} <= {"32768 MB", "65536 MB", "44280 MB", "131072 MB"}
+    assert machine.settings["product"] == generation.product
 
 
 def test_what_is_wrong_with_a_card_is_in_its_facts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -35,6 +38,7 @@ def test_what_is_wrong_with_a_card_is_in_its_facts(tmp_path: Path, monkeypatch: 
     fake.smi_says("ecc.5.0", healthy.replace("Isolated Pages Count      : 0", "Isolated Pages Count      : 7"))
     here = described(fake)
     assert [card for card, facts in here.cards.items() if facts["link"] != "UP"] == ["3"]
+    assert {facts["speed"] for facts in here.cards.values()} == {"200000 Mb/s"}
     assert [card for card, facts in here.cards.items() if facts["HBM Double Bit Isolated Pages Count"] == "7"] == ["5"]
     assert here.versions["driver"] == "24.1.rc3"
     assert here.versions["cann"] == "8.3.RC2"
@@ -47,10 +51,19 @@ def test_the_settings_of_the_system_are_read(tmp_path: Path, monkeypatch: pytest
     for core, governor in enumerate(("performance", "powersave", "powersave")):
         fake.file(f"sys/devices/system/cpu/cpu{core}/cpufreq/scaling_governor", governor + "\n")
     fake.file("sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n")
+    fake.file(
+        "proc/self/mounts",
+        "/dev/sda1 / ext4 rw 0 0\nnas:/a /data nfs4 rw 0 0\ntmpfs /tmp tmpfs rw 0 0\n"
+        "/dev/sda1 /etc/hosts ext4 rw 0 0\nfs /scratch\\040old fuse.juicefs rw 0 0\nbroken\n",
+    )
     settings = described(fake).settings
     assert settings["net.ipv4.ip_local_port_range"] == "32768 60999"
     assert settings["cpu governor"] == "performance and powersave"
     assert settings["transparent huge pages"] == "madvise"
+    assert {name: text for name, text in settings.items() if name.startswith("mount ")} == {
+        "mount /data": "nfs4",
+        "mount /scratch old": "fuse.juicefs",
+    }
 
 
 def test_without_tools_the_reason_is_in_the_facts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -59,6 +59,16 @@ def test_findings_that_differ_are_shown_with_their_servers_and_counted() -> None
     )
 
 
+def test_errors_and_warnings_of_one_rule_are_apart() -> None:
+    error = Finding("the driver is 24.1.0", rule="HK672", severity="error")
+    warning = Finding("/data is absent", rule="HK672", severity="warning")
+    assert all_as_text([server("a", warning, error), server("b", warning)], []) == (
+        "HK672 error on 1 of 2 servers, a: the driver is 24.1.0\n"
+        "HK672 warning on 2 of 2 servers, a,b: /data is absent\n"
+        "2 of 2 servers answered: 1 error, 1 warning, 0 differences"
+    )
+
+
 def test_silent_servers_come_first_and_differences_before_findings() -> None:
     unlike = Finding(
         "the table on node2 differs from the checked table",

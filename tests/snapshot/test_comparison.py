@@ -52,6 +52,17 @@ def test_of_many_servers_the_odd_ones_are_named() -> None:
     ]
 
 
+def test_of_many_values_the_most_frequent_are_shown() -> None:
+    alike = {number: machine(variables={"HCCL_IF_IP": "here"}) for number in range(5)}
+    unlike = {number: machine(variables={"HCCL_IF_IP": str(number)}) for number in range(5, 20)}
+    (line, _) = many({**alike, **unlike}, 20)
+    assert line.startswith("HCCL_IF_IP: here (server 0, server 1, server 2, server 3, server 4); 5 (server 5); 6 (")
+    assert line.endswith(
+        "; 11 (server 11); 8 other values (server 12, server 13, server 14, server 15, server 16, server 17, "
+        "server 18, server 19)"
+    )
+
+
 def test_a_lost_card_is_one_difference() -> None:
     assert two(machine(), machine(7)) == ["ids of the cards: 0-7 (a.json); 0-6 (b.json)", "1 difference"]
 

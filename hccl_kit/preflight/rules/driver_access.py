@@ -19,6 +19,15 @@ from hccl_kit.table.finding import Finding
 
 HCCN_CONF = "etc/hccn.conf"
 _ADDRESS = ("-ip", "-g")
+_OF_USER = Message(
+    "HK621.closed-files.fix",
+    "put the user into the group that owns them: usermod -aG HwHiAiUser USER, then log in again",
+)
+_OF_ROOT = Message(
+    "HK621.closed-files.fix-2",
+    "root needs a capability for files of others, which this container lacks: --cap-add DAC_OVERRIDE",
+)
+"""Source: Project-HAMi/ascend-device-plugin#139, 2026-09-22: 910B4 with `drop: [ALL]`; seen 2026-11-29."""
 _CHECK_DMESG = Message("HK624.fix", "check dmesg")
 
 
@@ -30,7 +39,8 @@ def device_file_closed(node: Node) -> Iterator[Finding]:
     Why it matters: every program on an NPU opens all of them.
     Example:        a container was started with --device=/dev/davinci0 alone.
     Fix:            docker run --device=/dev/davinci_manager --device=/dev/devmm_svm --device=/dev/hisi_hdc; for rights,
-                    put the user into the group that owns the files, which is HwHiAiUser by default.
+                    put the user into the group that owns the files, which is HwHiAiUser by default. Root, which is not
+                    in that group, needs the capability DAC_OVERRIDE, which a container may have dropped.
     HCCL:           no code: the runtime fails before HCCL starts, such as with 507033 or "drv open failed".
     """
     need_npu(node)
@@ -52,10 +62,7 @@ def device_file_closed(node: Node) -> Iterator[Finding]:
     if closed:
         yield Finding(
             Message("HK621.closed-files", "this user may not read and write {files} in /dev", files=listed(closed, 3)),
-            Message(
-                "HK621.closed-files.fix",
-                "put the user into the group that owns them: usermod -aG HwHiAiUser USER, then log in again",
-            ),
+            _OF_ROOT if os.geteuid() == 0 else _OF_USER,
         )
 
 

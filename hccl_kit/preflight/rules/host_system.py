@@ -15,6 +15,7 @@ from hccl_kit.launch.assign import AFFINITY
 from hccl_kit.preflight.node import ATLAS_950, CannotTellError, Node
 from hccl_kit.preflight.probes import tools
 from hccl_kit.preflight.probes.cards import ids_in_dev, need_npu
+from hccl_kit.preflight.system_settings import GOVERNOR, HUGE_PAGES, system_settings
 from hccl_kit.runtime.worker_env import VISIBLE_DEVICES
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Finding
@@ -27,19 +28,32 @@ Source: docs/zh/user_guide/constraints.md of hccl, 2026-08-22; valid for CANN 9.
 DIRECT_POST = "HCCL_RDMA_PCIE_DIRECT_POST_NOSTRICT"
 """For hosts with other pages than 4 KiB. Source: its page in hccl, 2026-08-22; valid for CANN 9.1, seen 2026-11-27."""
 PAGE = 4096
+ADVISED = {
+    GOVERNOR: ("performance", "cpupower -c all frequency-set -g performance"),
+    HUGE_PAGES: ("always", "echo always >/sys/kernel/mm/transparent_hugepage/enabled"),
+}
+"""Settings, what they should be, and how to set that.
+
+Source: performance tuning in the manual of MindIE LLM, 2026; msprechecker 0.4.0 (2026-04) asks for both. Seen
+2026-11-29.
+"""
 _RANGE = re.compile("npu([0-9]{1,3}):([0-9]{1,4}-[0-9]{1,4})")
 
 
 def unsuitable_kernel(node: Node) -> Iterator[Finding]:
-    """The kernel of this host needs something that is missing.
+    """The kernel of this host does not suit the cards, or a setting of it.
 
     What:           Atlas 950 in an x86 server with Linux up to 5.18, and haveged does not run; or memory pages of the
                     host that are not of 4 KiB, with Atlas A2 in a job of several servers, and
-                    HCCL_RDMA_PCIE_DIRECT_POST_NOSTRICT is not TRUE.
-    Why it matters: the documents of HCCL name both as conditions. A container does not see the processes of its host,
-                    where haveged may run.
-    Example:        Linux 5.10 on x86; 64 KiB pages on aarch64.
-    Fix:            start haveged on the host, or use a newer kernel; export HCCL_RDMA_PCIE_DIRECT_POST_NOSTRICT=TRUE.
+                    HCCL_RDMA_PCIE_DIRECT_POST_NOSTRICT is not TRUE; or a CPU governor other than performance, or
+                    transparent huge pages that are not always used.
+    Why it matters: the documents of HCCL name the first two as conditions. A container does not see the processes of
+                    its host, where haveged may run. The manual of MindIE advises the other two: with the governor it
+                    has about 3 % more throughput, with huge pages a steadier one.
+    Example:        Linux 5.10 on x86; 64 KiB pages on aarch64; the governor powersave.
+    Fix:            start haveged on the host, or use a newer kernel; export HCCL_RDMA_PCIE_DIRECT_POST_NOSTRICT=TRUE;
+                    cpupower -c all frequency-set -g performance;
+                    echo always >/sys/kernel/mm/transparent_hugepage/enabled.
     HCCL:           no code.
     """
     need_npu(node)
@@ -67,6 +81,19 @@ def unsuitable_kernel(node: Node) -> Iterator[Finding]:
             ),
             Message("HK646.pages.fix", "export {variable}=TRUE on all servers", variable=DIRECT_POST),
         )
+    settings = system_settings(node.root)
+    for name, (advised, command) in ADVISED.items():
+        if settings.get(name, advised) != advised:
+            yield Finding(
+                Message(
+                    "HK646.setting",
+                    "{name}: {value}; the manual of MindIE advises {advised}",
+                    name=name,
+                    value=settings[name],
+                    advised=advised,
+                ),
+                Message("HK646.setting.fix", "on the host: {command}", command=command),
+            )
 
 
 def remote_cores(node: Node) -> Iterator[Finding]:

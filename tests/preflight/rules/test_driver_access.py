@@ -42,6 +42,16 @@ def test_files_without_permission_are_one_line(monkeypatch: pytest.MonkeyPatch) 
     assert found == ["this user may not read and write davinci_manager, hisi_hdc, davinci0 and 7 more in /dev"]
 
 
+@pytest.mark.parametrize(("user", "advice"), [(0, "--cap-add DAC_OVERRIDE"), (1000, "usermod -aG HwHiAiUser USER")])
+def test_root_without_its_capability_is_told_so(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, user: int, advice: str
+) -> None:
+    monkeypatch.setattr(os, "access", lambda *_, **__: False)
+    monkeypatch.setattr(os, "geteuid", lambda: user)
+    (found,) = faults(device_file_closed, machine.node())
+    assert advice in (found.hint or "")
+
+
 def test_missing_tools_are_two_lines_for_any_number_of_cards(machine: Machine) -> None:
     machine.without_tools()
     first, second = faults(tool_missing, machine.node())

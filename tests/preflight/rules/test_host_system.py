@@ -45,6 +45,20 @@ def test_large_pages_matter_to_jobs_of_several_servers(a2: Machine, monkeypatch:
     assert messages(unsuitable_kernel, a2.node(made=table_of(A2, 1))) == []
 
 
+def test_settings_that_slow_the_host_down_are_named_with_what_the_manual_advises(a2: Machine) -> None:
+    governor = "sys/devices/system/cpu/cpu{}/cpufreq/scaling_governor"
+    a2.file("sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n")
+    a2.file(governor.format(0), "performance\n")
+    a2.file(governor.format(1), "powersave\n")
+    assert messages(unsuitable_kernel, a2.node()) == [
+        "cpu governor: performance and powersave; the manual of MindIE advises performance",
+        "transparent huge pages: madvise; the manual of MindIE advises always",
+    ]
+    a2.file("sys/kernel/mm/transparent_hugepage/enabled", "[always] madvise never\n")
+    a2.file(governor.format(1), "performance\n")
+    assert messages(unsuitable_kernel, a2.node()) == []
+
+
 def test_the_cores_of_torch_npu_are_compared_with_those_near_the_cards(a2: Machine) -> None:
     for value, expected in (
         ("1", []),
