@@ -4,10 +4,7 @@
       error:
         cards: {count: 8, memory: 65536 MB, link: UP, speed: 200000 Mb/s}
         versions: {driver: [25.2.0, 25.2.1], cann: 8.3.RC1, torch_npu: 2.7.1}
-      warning:
-        variables: {HCCL_CONNECT_TIMEOUT: 600}
-        settings: {cpu governor: performance}
-        mounts: {/data: nfs4}
+      warning: {variables: {HCCL_CONNECT_TIMEOUT: 600}, settings: {cpu governor: performance}, mounts: {/data: nfs4}}
 
 The names are those of a snapshot, and so are the values, which are compared as texts. A list has the accepted ones.
 """
