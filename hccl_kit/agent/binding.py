@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from hccl_kit.agent.texts import ENGLISH, Texts, chained, phrase
+from hccl_kit.agent.texts import ENGLISH, Texts, phrase
 
 if TYPE_CHECKING:
     from hccl_kit.agent.machine import Machine
@@ -49,8 +49,8 @@ def binding(kind: str, cards: Sequence[int], machine: Machine, texts: Texts = EN
     if kind == CORES and sum(map(len, bound.values())) > len(_joined(bound.values())):
         notes.append(phrase(texts, "agent.shared"))
     lists = " ".join(as_list(bound[card]) if card in bound else phrase(texts, "agent.any-core") for card in cards)
-    notes_in_a_row = chained(texts, "agent.sentences", [source, *notes])
-    return Binding(bound, phrase(texts, "agent.cores", lists=lists, notes=notes_in_a_row))
+    why = phrase(texts, "agent.between-notes").join([source, *notes])
+    return Binding(bound, phrase(texts, "agent.cores", lists=lists, notes=why))
 
 
 def as_list(cores: Collection[int]) -> str:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from hccl_kit.agent.assignment import SCHEDULER
 from hccl_kit.agent.job import HUNG, Cause, Exited, Hung, Tell, exit_code
-from hccl_kit.agent.texts import Texts, chained, phrase
+from hccl_kit.agent.texts import Texts, phrase
 
 
 class End(NamedTuple):
@@ -30,7 +30,8 @@ def started(texts: Texts, ranks: Mapping[int, int], host: str, port: int, *, mor
     else:
         who = phrase(texts, "agent.scheduler", host=host)
     ports = [phrase(texts, "agent.port", port=port)] if port else []
-    return chained(texts, "agent.clauses", [who, *ports, *more, phrase(texts, "agent.logs", folder=logs)]) + "\n"
+    facts = [who, *ports, *more, phrase(texts, "agent.logs", folder=logs)]
+    return phrase(texts, "agent.between-facts").join(facts) + "\n"
 
 
 def name(rank: int) -> str:
@@ -54,7 +55,7 @@ def failure(
         what = phrase(texts, id_, rank=rank, card=card, host=host, status=exit_status(texts, cause.code))
     else:
         id_ = "agent.ranks-still" if len(cause.ranks) > 1 else "agent.rank-still"
-        several, seconds = ", ".join(map(str, cause.ranks)), f"{heartbeat:g}"
+        several, seconds = phrase(texts, "agent.between-ranks").join(map(str, cause.ranks)), f"{heartbeat:g}"
         what = phrase(texts, id_, rank=rank, ranks=several, card=card, host=host, seconds=seconds, step=cause.step)
     where = f"agent.{'traceback' if end.is_traceback else 'lines'}{'-above' if end.is_shown else ''}"
     lines = [] if end.is_shown else end.lines

@@ -12,7 +12,7 @@ TEXTS = {
     "agent.ranks": "ranks {first} to {last} on devices {cards} of {host}",
     "agent.ranks-and-scheduler": "ranks {first} to {last} on devices {cards} and the scheduler of {host}",
     "agent.scheduler": "the scheduler of {host}",
-    "agent.clauses": "{left}, {right}",
+    "agent.between-facts": ", ",
     "agent.port": "port {port}",
     "agent.logs": "logs in {folder}",
     "agent.rank-failed": "error: rank {rank} on device {card} of {host} failed with {status}",
@@ -20,6 +20,7 @@ TEXTS = {
     "agent.exit-code": "exit code {code}",
     "agent.killed": "exit code {code} ({signal})",
     "agent.rank-still": "error: rank {rank} on device {card} of {host} took no step for {seconds} s after step {step}",
+    "agent.between-ranks": ", ",
     "agent.ranks-still": "error: ranks {ranks} of {host} took no step for {seconds} s after step {step}",
     "agent.traceback-above": "its traceback is above, and in {log}",
     "agent.lines-above": "its last lines are above, and in {log}",
@@ -50,7 +51,7 @@ TEXTS = {
     "agent.one-node": "not bound: this server has one NUMA node",
     "agent.cores": "cores {lists} ({notes})",
     "agent.any-core": "any",
-    "agent.sentences": "{left}; {right}",
+    "agent.between-notes": "; ",
     "agent.near": "near the cards, by npu-smi",
     "agent.divided": "NUMA nodes divided evenly among {number} cards: npu-smi names no cores for them",
     "agent.no-near-core": "card {card}: this process may use no core near it",
@@ -66,14 +67,6 @@ def phrase(texts: Texts, id_: str, /, **values: object) -> str:
     """The text with this id in the language of `texts`; in English if it has other placeholders there."""
     english, given = TEXTS[id_], texts.get(id_, TEXTS[id_])
     return (given if _placeholders(given) == _placeholders(english) else english).format(**values)
-
-
-def chained(texts: Texts, id_: str, parts: list[str]) -> str:
-    """Parts of a sentence in a row, by a template with `left` and `right`."""
-    left, *more = parts
-    for right in more:
-        left = phrase(texts, id_, left=left, right=right)
-    return left
 
 
 def _placeholders(template: str) -> set[tuple[object, ...]]:

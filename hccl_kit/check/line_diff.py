@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import printable
+from hccl_kit.base.translation import translated
 
 MAX_CHANGED = 100
 """Changed lines shown; the others are counted."""
@@ -29,7 +31,8 @@ def line_diff(old: str, new: str, name: str) -> Iterator[str]:
         yield f"@@ -{start + 1},{end - start} +{start + 1},{end - start} @@"
         yield from _hunk(before[start:end], after[start:end])
     if len(changed) > MAX_CHANGED:
-        yield f"... and {len(changed) - MAX_CHANGED} more changed lines"
+        number = len(changed) - MAX_CHANGED
+        yield translated(Message("check.more-lines", "... and {number} more changed lines", number=number))
 
 
 def _hunks(changed: Sequence[int]) -> Iterator[tuple[int, int]]:

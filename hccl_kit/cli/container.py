@@ -23,8 +23,9 @@ import yaml
 
 from hccl_kit.base.arguments import Parser
 from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK, KitError
+from hccl_kit.base.message import Message
 from hccl_kit.base.wording import listed
-from hccl_kit.cli import exit_code_of
+from hccl_kit.cli import exit_code_of, say
 from hccl_kit.cli.options import add_format
 from hccl_kit.cli.tables import read_table
 from hccl_kit.preflight.container import Needs, as_docker, as_json, as_pod, lacking, needs
@@ -75,7 +76,7 @@ def _print(request: ContainerRequest) -> int:
     if request.format == "json":
         print(as_json(lacked, server.id))
     elif lacked.is_nothing:
-        print("nothing is missing")
+        say(Message("cli.container.nothing", "nothing is missing"))
     else:
         print(_text(lacked, request.engine))
     return EXIT_OK if lacked.is_nothing or request.complete else EXIT_FINDINGS

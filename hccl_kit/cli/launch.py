@@ -24,7 +24,7 @@ from hccl_kit.base.arguments import Parser, split_command
 from hccl_kit.base.errors import EXIT_OK, KitError
 from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import printable
-from hccl_kit.base.wording import row
+from hccl_kit.base.wording import clauses, row, sentences
 from hccl_kit.cli import complain, exit_code_of, say
 from hccl_kit.cli.command import (
     command_of,
@@ -221,16 +221,24 @@ def _with_cards(request: LaunchRequest, table: RankTable) -> tuple[Mapping[str, 
     """The options with the cards that pods ask for, and a line about these. Raises KitError if they are not known."""
     options, product = request.options, request.product or only_reader(table.version)
     name = product.name if product else None
-    kind = f"version {table.version}" if table.version else "template 2"
-    why = "--product" if request.product else f"only {name} has rank tables of {kind}"
+    only = Message("cli.launch.only-product", "only {name} has rank tables of {form}", name=name, form=table.form)
+    why = "--product" if request.product else only
     if request.launcher.needs_product:
         cards = hardware_of(name)
-        where = f", on nodes with accelerator-type={cards.accelerator}" if cards.accelerator else ""
-        return {**options, "product": name}, [f"product: {name} ({why}); pods ask for {cards.resource}{where}"]
-    if options.get("resource"):
-        return options, [f"resource: {options['resource']} (--resource)"]
+        asked = [Message("cli.launch.asked", "pods ask for {resource}", resource=cards.resource)]
+        if cards.accelerator:
+            asked.append(Message("cli.launch.nodes", "on nodes with accelerator-type={name}", name=cards.accelerator))
+        chosen = Message("cli.launch.product", "product: {name} ({why})", name=name, why=why)
+        return {**options, "product": name}, [sentences([chosen, clauses(asked)])]
+    if resource := options.get("resource"):
+        return options, [Message("cli.launch.resource", "resource: {name} (--resource)", name=resource)]
     if name is None:
-        return options, [f"resource: {numbered.RESOURCE} (default; --resource NAME for other cards)"]
+        default = Message(
+            "cli.launch.default",
+            "resource: {name} (default; --resource NAME for other cards)",
+            name=numbered.RESOURCE,
+        )
+        return options, [default]
     if name not in HARDWARE:
         raise KitError(
             "cli.launch-steps.resource-kubernetes-not",
@@ -239,7 +247,10 @@ def _with_cards(request: LaunchRequest, table: RankTable) -> tuple[Mapping[str, 
             name=name,
         )
     resource = HARDWARE[name].resource
-    return {**options, "resource": resource}, [f"resource: {resource} (product {name}: {why})"]
+    of_product = Message(
+        "cli.launch.of-product", "resource: {resource} (product {name}: {why})", resource=resource, name=name, why=why
+    )
+    return {**options, "resource": resource}, [of_product]
 
 
 def _checked_plan(table: RankTable, file: TableFile, request: LaunchRequest) -> tuple[LaunchPlan, list[str]]:

@@ -252,7 +252,7 @@ def test_a_job_that_fails_is_chinese_and_its_files_are_english(folder: Path) -> 
         assert " exited 1 3 5 " in (folder / language / "latest/restart_1/launcher_0").read_text()
     assert [one.returncode for one in done.values()] == [3, 3]
     assert not re.search("[\u4e00-\u9fff]", done["en"].stdout + done["en"].stderr)
-    assert re.match(r"\S+ 的 4 5 号卡上的 rank 0 到 1，端口 [0-9]+，OMP_NUM_THREADS=[0-9]+，绑核 ", done["zh"].stdout)
+    assert re.match(r"\S+：rank 0 到 1，卡 4 5，端口 [0-9]+，OMP_NUM_THREADS=[0-9]+，绑核 ", done["zh"].stdout)
     for part in (
         " 的 5 号卡上的 rank 1 失败，退出码 3\n",
         " 的末尾：\n",

@@ -201,7 +201,7 @@ ROWS: tuple[KnownError, ...] = (
             r"error: rank (?P<ranks>[0-9]{1,8}) on device [0-9]{1,6} of (?P<host>[\w.:-]{1,255}) took no step for",
             r"error: ranks (?P<ranks>[0-9, ]{4,99}) of (?P<host>[\w.:-]{1,255}) took no step for",
             rf"{_IN_CHINESE}[0-9]{{1,6}} 号卡上的 rank (?P<ranks>[0-9]{{1,8}}) {_STILL}",
-            rf"{_IN_CHINESE}rank (?P<ranks>[0-9, ]{{4,99}}) {_STILL}",
+            rf"{_IN_CHINESE}rank (?P<ranks>[0-9、]{{3,99}}) {_STILL}",
         ),
         says=("rank {ranks} on {host}",),
         example="error: rank 3 on device 3 of n1 took no step for 60 s after step 5",
