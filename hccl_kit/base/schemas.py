@@ -61,15 +61,15 @@ def refuse_constant(name: str) -> float:
 
 @cache
 def _validator(stem: str, part: str | None) -> Validator:
-    from jsonschema import Draft202012Validator  # noqa: PLC0415 - heavy, and few programs read such documents
-    from jsonschema.validators import extend  # noqa: PLC0415
+    from jsonschema import Draft202012Validator, validators  # noqa: PLC0415 - heavy, and few programs read such documents
 
     usual = Draft202012Validator.VALIDATORS
     quick = {name: _quick(usual[name], texts) for name, texts in _TEXTS.items()}
-    schema = load(stem)
-    return extend(Draft202012Validator, quick)(
-        {"$ref": f"#/$defs/{part}", "$defs": schema["$defs"]} if part else schema
+    made = validators.create(
+        Draft202012Validator.META_SCHEMA, {**usual, **quick}, type_checker=Draft202012Validator.TYPE_CHECKER
     )
+    schema = load(stem)
+    return made({"$ref": f"#/$defs/{part}", "$defs": schema["$defs"]} if part else schema)
 
 
 _TEXTS: Mapping[str, Callable[[Mapping[str, Any]], Iterable[Any]]] = {

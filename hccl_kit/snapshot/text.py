@@ -61,16 +61,15 @@ def _values(difference: Difference) -> Iterator[str]:
     count = len(difference.values)
     if count > 2:
         columns = dict(sorted(columns.items(), key=lambda item: -len(item[1])))
-    others = [name for names in [*columns.values()][MAX_VALUES:] for name in names]
-    for text, names in [*columns.items()][:MAX_VALUES]:
+    groups = [(_shown(text), names) for text, names in columns.items()]
+    if others := [name for _, names in groups[MAX_VALUES:] for name in names]:
+        groups[MAX_VALUES:] = [(counted(len(groups) - MAX_VALUES, "other value"), others)]
+    for value, names in groups:
         is_usual = count > 2 and len(names) > count / 2
         who = listed(map(printable, names))
         if is_usual:
             who = Message("snapshot.most", "{number} of {count} servers", number=len(names), count=count)
-        yield Message("snapshot.value", "{value} ({who})", value=_shown(text), who=who)
-    if others:
-        number = counted(len(columns) - MAX_VALUES, "other value")
-        yield Message("snapshot.value", "{value} ({who})", value=number, who=listed(map(printable, others)))
+        yield Message("snapshot.value", "{value} ({who})", value=value, who=who)
 
 
 def _shown(text: str | None) -> str:

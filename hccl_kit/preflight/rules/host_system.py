@@ -34,8 +34,8 @@ ADVISED = {
 }
 """Settings, what they should be, and how to set that.
 
-Source: performance tuning in the manual of MindIE LLM, 2026; msprechecker 0.4.0 (2026-04) asks for both. Seen
-2026-11-29.
+Source: performance tuning in the manual of MindIE 2.3.0, for inference; msprechecker 0.4.0 (2026-04) asks for both too.
+Seen 2026-11-29.
 """
 _RANGE = re.compile("npu([0-9]{1,3}):([0-9]{1,4}-[0-9]{1,4})")
 
