@@ -31,10 +31,11 @@ several widths, a batch has images of similar width. "Parameters" counts all val
 contains.
 
 Measured here: on the test split of the data, on two shared x86 cores without an NPU; the linked page has the command,
-the splits and more figures. The standard error is in points, as if lines and texts were independent. Unless
-the result is of unseen data, the recipe was chosen on the same split as far as we know, so other data are read worse.
-MindOCR publishes: the figures of the linked page, on Ascend cards (910* as it is written there), for the configuration
-of the same name (`_ch` for `_zh`); its data and splits are larger, so the columns cannot be compared. An empty cell: we know of no measurement.
+the splits and more figures. The standard error is in points, as if lines and texts were independent. Unless the result
+is of unseen data, the recipe was chosen on the same split as far as we know, so other data are read worse. MindOCR
+publishes: the figures of the linked page, on Ascend cards (910* as it is written there), for the configuration of the
+same name (`_ch` for `_zh`); its data and splits are larger, so the columns cannot be compared. An empty cell: we know
+of no measurement.
 
 | configuration | network | parameters | input | measured here | MindOCR publishes |
 |---|---|---|---|---|---|
