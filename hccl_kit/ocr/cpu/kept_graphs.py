@@ -64,7 +64,7 @@ ELSEWHERE = {
         *("seed", "resume", "log_interval", "ckpt_save_policy", "ckpt_max_keep"),
         *("val_while_train", "val_interval", "val_before_train", "val_start_epoch"),
     },
-    "train": {"dataset", "loader", "ckpt_save_dir", "max_steps", "resume_interval_steps"},
+    "train": {"dataset", "loader", "ckpt_save_dir", "max_steps", "patience", "resume_interval_steps"},
 }
 """Keys that no graph depends on. Of the data, graphs have the shapes of a batch, which are compared."""
 CODE = Path(__file__).parents[1]

@@ -1,14 +1,16 @@
-"""Evaluations during a training: when they are due, and which weights are kept after them."""
+"""Evaluations during a training: when they are due, which weights are kept after them, and when they end it."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from hccl_kit.ocr.checkpoints import checkpoint, dictionary_mark, retention
 from hccl_kit.ocr.checkpoints.checkpoint import Progress
 from hccl_kit.ocr.config import BEST
 from hccl_kit.ocr.metrics.counts import Counts
+from hccl_kit.ocr.run import curves
 from hccl_kit.ocr.train import parameters
 from hccl_kit.ocr.train.job import Job
 from hccl_kit.ocr.train.weights_in_use import swapped
@@ -32,6 +34,33 @@ def was_interrupted(job: Job) -> bool:
     """
     step = job.start.step
     return bool(step and is_due(job, step) and job.world.share("again" * (step not in job.log.evaluations())))
+
+
+def is_patience_over(job: Job, step: int) -> bool:
+    """Whether the last `train.patience` evaluations up to this step brought no gain.
+
+    They are those in metrics.jsonl, so a resumed run goes on counting. Every rank must call it.
+    """
+    patience = job.config["train"]["patience"]
+    if not patience or not is_due(job, step):
+        return False
+    rows = job.log.evaluations().values() if job.world.is_main else ()
+    count = without_gain(rows, job.config["metric"]["main_indicator"])
+    return bool(job.world.share("over" * (count >= patience)))
+
+
+def without_gain(rows: Iterable[Mapping[str, float]], indicator: str) -> int:
+    """The evaluations since the last gain: a score above the last gain's by more than the standard error of that one.
+
+    `rows` are in order, and the first one is a gain. `indicator` is `metric.main_indicator`; only `acc` has an error.
+    """
+    count, bar = 0, -1.0
+    for row in rows:
+        score = next(row[name] for name in curves.names_of(indicator) if name in row)
+        count += 1
+        if score > bar:
+            count, bar = 0, score + (row["standard_error"] if indicator == "acc" else 0.0)
+    return count
 
 
 def evaluate(job: Job, progress: Progress, *, draw_worst: bool = False) -> tuple[Counts, Progress]:

@@ -47,18 +47,14 @@ def run(job: Job) -> dict[str, Any]:
 
 def _run(job: Job, batches: Iterator[tuple[int, Batch]]) -> dict[str, Any]:
     scheduler, system = job.config["scheduler"], job.config["system"]
-    progress, last, meter = job.start, job.last_step, Meter()
+    last, meter = job.last_step, Meter()
     stragglers = StragglerCheck(job.world, job.log.warn, log_interval=system["log_interval"])
-    _announce(job)
-    cells = {**job.step.parts, "compute": job.step.compute, "evaluate": job.network}
-    on_cpu.keep_graphs(cells, job.config, job.world, network=job.network, say=job.log.say)
-    if progress.step < last and evaluation.was_interrupted(job):
-        _, progress = evaluation.evaluate(job, progress)
-
-    if not progress.step and progress.step < last and system["val_before_train"] and job.evaluator is not None:
-        _, progress = evaluation.evaluate(job, progress)
-
+    progress = _begin(job)
     for step, batch, data_s in timed(batches, job.world.recorder):
+        if evaluation.is_patience_over(job, step):
+            patience = counted(job.config["train"]["patience"], "evaluation")
+            job.log.say(f"{patience} without a gain beyond the standard error: ended after step {step} of {last}")
+            break
         if step == 0 and job.world.is_main:
             job.log.picture("first_batch", job.task.picture(batch), step)
 
@@ -91,6 +87,18 @@ def _run(job: Job, batches: Iterator[tuple[int, Batch]]) -> dict[str, Any]:
         counts, progress = evaluation.evaluate(job, progress, draw_worst=True)
     test, guard = evaluation.of_best(job)
     return summary.write(job, progress, counts, meter, test=test, guard=guard, straggler=stragglers.verdict)
+
+
+def _begin(job: Job) -> Progress:
+    """What comes before the first step of this process, with the evaluation that is due there."""
+    progress, system = job.start, job.config["system"]
+    _announce(job)
+    cells = {**job.step.parts, "compute": job.step.compute, "evaluate": job.network}
+    on_cpu.keep_graphs(cells, job.config, job.world, network=job.network, say=job.log.say)
+    starts = not progress.step and system["val_before_train"] and job.evaluator is not None
+    if progress.step < job.last_step and (starts or evaluation.was_interrupted(job)):
+        _, progress = evaluation.evaluate(job, progress)
+    return progress
 
 
 def _announce(job: Job) -> None:

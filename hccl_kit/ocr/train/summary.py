@@ -52,6 +52,7 @@ def write(
         "launcher": job.world.launcher,
         "device_target": job.world.device_target,
         "steps": progress.step,
+        "ended_early": progress.step < job.last_step,  # by train.patience
         **(counts.row() if counts else {}),
         "best": progress.best,
         "wall_s": round(time.perf_counter() - job.began, 2),
@@ -70,7 +71,8 @@ def write(
     if counts and indicator and job.world.is_main:
         compared = comparison(job.log.evaluations(), counts.row(), indicator)
     if compared:
-        summary |= {"before": compared["before"], "kept": compared["best"]}
+        said = gain(compared, indicator)
+        summary |= {"before": compared["before"], "kept": compared["best"], "gain": said}
     if test:
         summary |= {"scores_are_of": "the validation part of train.dataset", "test": {**test.row(), "weights": BEST}}
     guarded = _guarded(job, guard)
@@ -88,7 +90,7 @@ def write(
         floats = {
             name: {key: cell for key, cell in row.items() if isinstance(cell, float)} for name, row in compared.items()
         }
-        for line in (*table(floats), gain(compared, indicator)):
+        for line in (*table(floats), said):
             job.log.say(line)
     for name, rows in guarded.items():
         job.log.say(forgetting(name, rows))

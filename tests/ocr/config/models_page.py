@@ -31,9 +31,11 @@ several widths, a batch has images of similar width. "Parameters" counts all val
 contains.
 
 Measured here: on the test split of the data, on two shared x86 cores without an NPU; the linked page has the command,
-the splits and more figures. MindOCR publishes: the figures of the linked page, on Ascend cards (910* as it is written
-there), for the configuration of the same name (`_ch` for `_zh`); its data and splits are larger, so the columns cannot
-be compared. An empty cell: we know of no measurement.
+the splits and more figures. The standard error is in points, as if lines and texts were independent. Unless the result
+is of unseen data, the recipe was chosen on the same split as far as we know, so other data are read worse. MindOCR
+publishes: the figures of the linked page, on Ascend cards (910* as it is written there), for the configuration of the
+same name (`_ch` for `_zh`); its data and splits are larger, so the columns cannot be compared. An empty cell: we know
+of no measurement.
 
 | configuration | network | parameters | input | measured here | MindOCR publishes |
 |---|---|---|---|---|---|
@@ -47,7 +49,7 @@ class Model(NamedTuple):
     network: str
     parameters: int
     size: tuple[int, int]
-    measured: dict[str, str]
+    measured: dict[str, Any]
     mindocr: dict[str, str]
 
 
@@ -85,10 +87,16 @@ def _row(model: Model) -> str:
         model.network,
         f"{model.parameters:,}",
         " x ".join(map(str, model.size)),
-        f"[{measured['result']}]({measured['page']}); {measured['data']}; {measured['training']}" if measured else "",
+        _measured(measured) if measured else "",
         f"[{mindocr['result']}]({_readme(model)}); {mindocr['hardware']}" if mindocr else "",
     )
     return "| " + " | ".join(cells) + " |\n"
+
+
+def _measured(facts: dict[str, Any]) -> str:
+    trainings = f"{facts['trainings']} training{'s' * (facts['trainings'] > 1)}"
+    result, error = f"[{facts['result']}]({facts['page']})", f"standard error {facts['error']}"
+    return "; ".join((result, f"{trainings}, {error}", facts["data"], facts["training"]))
 
 
 def _readme(model: Model) -> str:

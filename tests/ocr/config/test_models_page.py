@@ -37,7 +37,10 @@ def test_every_result_is_on_the_page_that_is_cited() -> None:
         if (measured := facts.get("measured"))
         for figure in [
             name.rpartition("/")[2],
-            *re.findall(r"\d(?:[\d.,]*\d)?(?: %| min| s\b)?", f"{measured['result']} {measured['training']}"),
+            *re.findall(
+                r"\d(?:[\d.,]*\d)?(?: %| min| s\b)?",
+                " ".join(str(measured[key]) for key in ("result", "trainings", "error", "training")),
+            ),
         ]
         if figure not in (DOCS / measured["page"]).read_text(encoding="utf-8")
     ]

@@ -178,6 +178,12 @@ def test_a_key_may_be_ineffective_for_a_single_value(value: str, said: bool) -> 
     assert any(line.startswith("no effect: model.backbone.pretrained: random weights") for line in found) is said
 
 
+@pytest.mark.parametrize(("evaluates", "said"), [(True, []), (False, ["train.patience"])])
+def test_patience_has_no_effect_without_evaluations(evaluates: bool, said: list[str]) -> None:
+    loaded = config.load(CONFIG, ["train.patience=3", f"system.val_while_train={evaluates}"])
+    assert [line.split(": ")[1] for line in schema.ineffective(loaded.values)] == said
+
+
 @pytest.mark.parametrize(
     ("path", "key", "near"),
     [
