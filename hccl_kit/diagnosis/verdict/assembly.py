@@ -34,6 +34,7 @@ from hccl_kit.diagnosis.verdict.identities import (
     is_screen,
     latest,
     may_be_of_another_run,
+    with_known_ends,
     with_records,
     with_screens,
 )
@@ -91,7 +92,7 @@ def assemble(evidence: Evidence, table: RankTable | None = None) -> Job:
     if may_be_of_another_run(ranks, screens):
         replaced += [rank.process for rank in ranks]
         ranks = []
-    ranks = with_screens(ranks, screens, unknown)
+    ranks = with_known_ends(with_screens(ranks, screens, unknown))
     ranks = with_records(eliminated(ranks, size), recorded.ranks)
     left_out = frozenset((*old, *replaced))
     ranks.sort(key=lambda rank: (rank.number is None, rank.number or 0, rank.process.worker, rank.process.pid or 0))

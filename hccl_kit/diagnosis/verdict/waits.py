@@ -63,8 +63,8 @@ class Waits:
 
     edges: tuple[Edge, ...]
     waiting: Mapping[Suspect, Event]
-    itself: frozenset[Suspect]
-    """Ranks whose operator waited for a task of the same card."""
+    inside: frozenset[Suspect]
+    """Ranks whose operator waited for another task of the same card, which may itself have waited for a rank."""
 
     @cached_property
     def targets(self) -> Mapping[Suspect, frozenset[Suspect]]:
@@ -143,13 +143,13 @@ def waits(job: Job) -> Waits:
         for event in rank.events:
             if isinstance(event.fact, WAITING):
                 waiting.setdefault(rank.suspect, event)
-    itself = frozenset(
+    inside = frozenset(
         rank.suspect
         for rank in job.ranks
         for event in rank.events
         if isinstance(event.fact, OperatorTimedOut) and event.fact.awaited == "local"
     )
-    return Waits(edges, waiting, itself)
+    return Waits(edges, waiting, inside)
 
 
 def _with_known_rank(job: Job, edge: Edge) -> Edge:

@@ -68,6 +68,12 @@ class Case:
         )
 
     @cached_property
+    def unread(self) -> frozenset[Suspect]:
+        """Ranks without a log, and those with a cut one and no error: they may have failed, or waited."""
+        cut = {rank.suspect for rank in self.job.ranks if rank.is_cut and not rank.errors}
+        return frozenset((*self.job.silent, *cut)) - self.waits.waiting.keys()
+
+    @cached_property
     def compared(self) -> tuple[Rank, ...]:
         """Ranks whose settings are compared: without those of communicators in which no rank has an error.
 
@@ -190,6 +196,14 @@ def cannot_tell(
 def missing_log(suspect: Suspect) -> Message:
     """That the log of a rank is missing."""
     return Message("diagnosis.missing-log", "the log of {rank} is missing", rank=rank_name(suspect))
+
+
+def unread_logs(case: Case) -> str:
+    """Which logs are missing, or else cut before they tell anything, in words; "" if none are."""
+    if not case.unread or case.job.silent:
+        return missing_logs(case.job)
+    ranks = rank_names(sorted(case.unread, key=by_rank))
+    return Message("diagnosis.cut-logs", "the logs of {ranks} are cut", ranks=ranks)
 
 
 def missing_logs(job: Job) -> str:

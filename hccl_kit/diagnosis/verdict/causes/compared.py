@@ -74,13 +74,15 @@ def versions(case: Case) -> Cause | None:
         ranks[fact.own].add(rank.suspect)
     events = tuple(event for _, event, _ in differing)
     (odd, few), *rest = sorted(ranks.items(), key=lambda item: len(item[1]))
-    if not rest or len(few) >= len(rest[-1][1]):
+    reported = set().union(*ranks.values())
+    unknown = case.unread - reported  # the few that report a release may be most of those that have it
+    if not rest or len(few) + len(unknown) >= len(rest[-1][1]):
         kind = Message("diagnosis.releases", "run different releases of HCCL")
         if releases := sorted(
             {str(release) for _, _, fact in differing for release in (fact.own, fact.other) if release}
         ):
             kind = Message("diagnosis.named-releases", "{kind}: {releases}", kind=kind, releases=joined(releases))
-        few = set().union(*ranks.values())
+        few = reported if rest else reported | unknown
     else:
         usual, many = rest[-1]
         kind = Message(

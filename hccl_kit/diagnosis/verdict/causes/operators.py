@@ -1,4 +1,4 @@
-"""Operators that differ between ranks, and ranks that wait for a task of their own card."""
+"""Operators that differ between ranks."""
 
 from __future__ import annotations
 
@@ -37,29 +37,6 @@ class Position(NamedTuple):
     operator: str | None
     elements: int | None
     data_type: str | None
-
-
-def waits_for_itself(case: Case) -> Cause | None:
-    """The only rank whose operator waited for a task of the same card: others wait for it."""
-    if len(case.waits.itself) != 1:
-        return None
-    (suspect,) = case.waits.itself
-    events = tuple(
-        event
-        for event in case.job.by_suspect[suspect].events
-        if isinstance(event.fact, OperatorTimedOut) and event.fact.awaited == "local"
-    )
-    cause = verdict(
-        "diagnosis.own-task",
-        "waited for a task of its own card",
-        [suspect],
-        events,
-        code="EI0002",
-        fix="see earlier errors in the log of {rank}, and the state of its card: `npu-smi info`",
-        rank=rank_name(suspect),
-    )
-    why = Message("diagnosis.own-task.why", "the chain of waits ends there")
-    return cause._replace(supports=(why,)) if suspect in case.waits.awaited else cause
 
 
 def diverging(case: Case) -> Cause | None:
