@@ -45,7 +45,7 @@ from hccl_kit.table.model import RankTable
 
 _OF_OWN_RANK = (LinkTimedOut, LinkRow, LinkFailed, OperatorTimedOut, JoinFailed, Watchdog)
 _DEVICE = re.compile(r"/device-([0-9]{1,4})/[^/]*$")
-"""The card side of a process logs in a folder that names the card."""
+"""The card side of a process logs in a folder that names the card; the process itself always has a plog too."""
 _FOLDER = re.compile(r"rank[_-]?([0-9]{1,7})")
 
 
@@ -56,7 +56,8 @@ def assemble(evidence: Evidence, table: RankTable | None = None) -> Job:
     by_process, launcher = _processes(evidence)
     explained = {event.place.file for event in evidence.events if event.is_error}
     unknown = {file.process for file in evidence.files if file.has_error and file.file not in explained}
-    cut = unknown | {file.process for file in evidence.files if file.cut}
+    of_host = {file.process for file in evidence.files if not _DEVICE.search(file.file)}
+    cut = unknown | {file.process for file in evidence.files if file.cut or file.process not in of_host}
     groups = {process: _groups(events, names) for process, events in by_process.items()}
     old = other_runs(by_process, groups, {event.process.worker for event in launcher if event.is_error})
     old |= recorded.left_out

@@ -668,6 +668,22 @@ def test_a_rank_with_an_unknown_error_is_not_the_one_without_an_error(has_error:
     assert (diagnosis.first_fault is None) == has_error
 
 
+def test_a_process_of_which_only_the_card_has_a_log_is_not_the_one_without_an_error() -> None:
+    logs = Logs(4)
+    for rank in (0, 1, 2):
+        logs.fail(rank, STUCK, stuck(4, rank))
+    evidence = logs.evidence()
+    name = evidence.files[3].file
+    of_card = "node-0/debug/device-3/device-103_20260101.log"
+    files = tuple(file._replace(file=of_card) if file.file == name else file for file in evidence.files)
+    events = tuple(
+        event._replace(place=event.place._replace(file=of_card)) if event.place.file == name else event
+        for event in evidence.events
+    )
+    assert named(of(logs)) == 3
+    assert judge(Evidence(files, events)).certainty == "cannot_tell"
+
+
 def test_what_cannot_be_told_says_whose_logs_to_collect() -> None:
     evidence = never_entered().evidence()
     kept = tuple(file for file in evidence.files if file.process.worker == evidence.files[0].process.worker)

@@ -141,8 +141,8 @@ def _doubt(case: Case, end: Suspect, rank: Rank | None) -> str:
         if len(case.job.silent) > 1 or quiet or case.job.size is None or not is_central:
             return missing_logs(case.job) or missing_log(end)
         return ""
-    gave_up = end in case.waits.waiting
-    if (gave_up and end not in case.waits.inside) or (rank.is_cut and not is_central):
+    gave_up, is_inside = end in case.waits.waiting, end in case.waits.inside
+    if not is_inside and (gave_up or (rank.is_cut and not is_central)):
         return Message(
             "diagnosis.no-target", "the log of {rank} does not show which rank it waited for", rank=rank_name(end)
         )
@@ -166,11 +166,6 @@ def _words(case: Case, end: Suspect, rank: Rank | None) -> tuple[str, str]:
             Message("diagnosis.awaited-silent", "left no log, and all others wait for it"),
             Message("diagnosis.awaited-silent.fix", "see whether {rank} was started, and why it ended", rank=name),
         )
-    if rank.is_cut:
-        return (
-            Message("diagnosis.awaited-cut", "has a cut log, and all others wait for it"),
-            Message("diagnosis.awaited-cut.fix", "see what {rank} printed last, and why it stopped", rank=name),
-        )
     if end in case.waits.inside:
         return (
             Message("diagnosis.own-task", "waited for another task of its own card, and all others wait for it"),
@@ -179,6 +174,11 @@ def _words(case: Case, end: Suspect, rank: Rank | None) -> tuple[str, str]:
                 "see earlier errors in the log of {rank}, and the state of its card: `npu-smi info`",
                 rank=name,
             ),
+        )
+    if rank.is_cut:
+        return (
+            Message("diagnosis.awaited-cut", "has a cut log, and all others wait for it"),
+            Message("diagnosis.awaited-cut.fix", "see what {rank} printed last, and why it stopped", rank=name),
         )
     return (
         Message("diagnosis.awaited", "never entered the operator that all others wait in"),
