@@ -115,24 +115,10 @@ class Waits:
     @cached_property
     def rings(self) -> tuple[Suspect, ...]:
         """The ranks that wait for each other: all but those that wait for no other, or that no other awaits."""
-        left = _peeled(self.targets, self.sources, set(self.targets))
-        left = _peeled(self.sources, self.targets, left)
+        left = set(self.targets)
+        while ends := {one for one in left if not (left & self.targets[one] and left & self.sources.get(one, set()))}:
+            left -= ends
         return tuple(one for one in self.targets if one in left)
-
-
-def _peeled(
-    out: Mapping[Suspect, frozenset[Suspect]], into: Mapping[Suspect, frozenset[Suspect]], left: set[Suspect]
-) -> set[Suspect]:
-    """Repeatedly remove from `left` the ranks that have no edge in `out` to a remaining one."""
-    ways = {one: len(out.get(one, frozenset()) & left) for one in left}
-    todo = [one for one, number in ways.items() if not number]
-    while todo:
-        for one in into.get(todo.pop(), ()):
-            if ways.get(one):
-                ways[one] -= 1
-                if not ways[one]:
-                    todo.append(one)
-    return {one for one, number in ways.items() if number}
 
 
 def waits(job: Job) -> Waits:

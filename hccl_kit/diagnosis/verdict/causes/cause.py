@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from hccl_kit.base.message import Message
 from hccl_kit.base.wording import listed
@@ -17,6 +17,8 @@ from hccl_kit.diagnosis.verdict.diagnosis import Blame, Certainty, Suspect
 from hccl_kit.diagnosis.verdict.job import Job, Rank
 from hccl_kit.diagnosis.verdict.names import rank_name, rank_names
 from hccl_kit.diagnosis.verdict.waits import WAITING, Waits
+
+Kind = TypeVar("Kind")
 
 
 class Cause(NamedTuple):
@@ -66,6 +68,15 @@ class Case:
             and rank.suspect not in self.waits.waiting
             and not any(event.is_error and not rank.work.is_after(event) for event in rank.events)
         )
+
+    def facts(self, kind: type[Kind]) -> list[tuple[Rank, Event, Kind]]:
+        """All facts of a kind, each with the rank whose log has it."""
+        return [
+            (rank, event, event.fact)
+            for rank in self.job.ranks
+            for event in rank.events
+            if isinstance(event.fact, kind)
+        ]
 
     @cached_property
     def unread(self) -> frozenset[Suspect]:

@@ -14,12 +14,7 @@ from hccl_kit.diagnosis.verdict.diagnosis import Suspect
 
 def arguments(case: Case) -> Cause | None:
     """Ranks that HCCL itself found to differ (EI0005)."""
-    differing = [
-        (rank, event, event.fact)
-        for rank in case.job.ranks
-        for event in rank.events
-        if isinstance(event.fact, ArgumentMismatch)
-    ]
+    differing = case.facts(ArgumentMismatch)
     if not differing:
         return None
     values: dict[str, set[Suspect]] = defaultdict(set)
@@ -61,12 +56,7 @@ def arguments(case: Case) -> Cause | None:
 
 def versions(case: Case) -> Cause | None:
     """Ranks with different releases of HCCL (EI0008)."""
-    differing = [
-        (rank, event, event.fact)
-        for rank in case.job.ranks
-        for event in rank.events
-        if isinstance(event.fact, VersionMismatch)
-    ]
+    differing = case.facts(VersionMismatch)
     if not differing:
         return None
     ranks: dict[str | None, set[Suspect]] = defaultdict(set)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import inf
 
-from hccl_kit.diagnosis.facts import Event, Heartbeat, OperatorTimedOut
+from hccl_kit.diagnosis.facts import Heartbeat, OperatorTimedOut
 from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, by_rank, cannot_tell
 from hccl_kit.diagnosis.verdict.causes.links import CONNECT_TIMEOUT, EXEC_TIMEOUT, LINK_FACTS, timeout
 from hccl_kit.diagnosis.verdict.causes.rank_fault import RankFault
@@ -51,19 +51,13 @@ def _lost(case: Case, first: Suspect) -> list[Suspect]:
     return sorted(
         {
             suspect
-            for rank in case.job.ranks
-            for event in rank.events
-            if isinstance(event.fact, Heartbeat) and _is_before_failures(case, rank.suspect, event)
-            if (suspect := case.job.at_card(event.fact.culprit)) in case.unread
-            if first.server is None or event.fact.culprit.server != first.server
+            for rank, event, fact in case.facts(Heartbeat)
+            if event.time is not None and event.time < case.failures.get(case.job.clock[rank.process], inf)
+            if (suspect := case.job.at_card(fact.culprit)) in case.unread
+            if first.server is None or fact.culprit.server != first.server
         },
         key=by_rank,
     )
-
-
-def _is_before_failures(case: Case, suspect: Suspect, event: Event) -> bool:
-    """Whether something happened before any process of its server failed."""
-    return event.time is not None and event.time < case.failures.get(case.clock_of(suspect, event), inf)
 
 
 def _awaited(case: Case, first: Suspect) -> list[Suspect]:

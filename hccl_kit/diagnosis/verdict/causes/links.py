@@ -79,12 +79,7 @@ def tls(case: Case) -> Cause | None:
 
 def error_cqe(case: Case) -> Cause | None:
     """Pairs that lost packets: the peer that most ranks name, or both ends of one link."""
-    pairs = [
-        (rank, case.job.at_card(event.fact.peer), event)
-        for rank in case.job.ranks
-        for event in rank.events
-        if isinstance(event.fact, ErrorCqe)
-    ]
+    pairs = [(rank, case.job.at_card(fact.peer), event) for rank, event, fact in case.facts(ErrorCqe)]
     if not pairs or any(rank.suspect in case.waits.waiting and _before(case, rank, event) for rank, _, event in pairs):
         return None
     events = [event for *_, event in pairs]
@@ -225,10 +220,5 @@ def late(case: Case) -> Cause | None:
 
 def timeout(case: Case, name: str = CONNECT_TIMEOUT) -> float:
     """A timeout of HCCL in seconds, as the logs show it, or its default."""
-    values = [
-        float(event.fact.value)
-        for rank in case.job.ranks
-        for event in rank.events
-        if isinstance(event.fact, Setting) and event.fact.name == name and event.fact.value.isdigit()
-    ]
+    values = [float(fact.value) for _, _, fact in case.facts(Setting) if fact.name == name and fact.value.isdigit()]
     return median(values) if values else _DEFAULTS[name]

@@ -57,16 +57,7 @@ def diverging(case: Case) -> Cause | None:
 
 def _crossing(case: Case, positions: list[Position]) -> Cause | None:
     """Two stages of a pipeline that wait for each other in the same operator: both receive, or both send."""
-    by_suspect = {one.suspect: one for one in positions}
-    pairs = [
-        (one, by_suspect[peer])
-        for one in positions
-        for peer in case.waits.targets.get(one.suspect, ())
-        if peer in by_suspect
-        and one.suspect in case.waits.targets.get(peer, ())
-        and by_rank(one.suspect) < by_rank(peer)
-        and one.operator == by_suspect[peer].operator
-    ]
+    pairs = [(one, other) for one, other in _mutual(case, positions) if one.operator == other.operator]
     if len(pairs) != 1:
         return None
     ((one, other),) = pairs
@@ -84,19 +75,10 @@ def _crossing(case: Case, positions: list[Position]) -> Cause | None:
 
 def _pair(case: Case, positions: list[Position]) -> Cause | None:
     """The only two ranks that wait for each other, if they are in different operators."""
-    targets, by_suspect = case.waits.targets, {one.suspect: one for one in positions}
-    pairs = {
-        frozenset((one, other))
-        for one, others in targets.items()
-        for other in others
-        if one in targets.get(other, ()) and one in by_suspect and other in by_suspect
-    }
+    pairs = _mutual(case, positions)
     if len(pairs) != 1:
         return None
-    one, other = sorted(
-        (by_suspect[suspect] for suspect in pairs.pop()),
-        key=lambda position: (position.suspect.rank is None, position.suspect.rank or 0),
-    )
+    ((one, other),) = pairs
     if one.operator is None or other.operator is None or one.operator == other.operator:
         return None
     if min(Counter(position.operator for position in positions if position.operator).values()) * MANY < len(positions):
@@ -114,6 +96,17 @@ def _pair(case: Case, positions: list[Position]) -> Cause | None:
         other=rank_name(other.suspect),
         others=other.operator,
     )
+
+
+def _mutual(case: Case, positions: list[Position]) -> list[tuple[Position, Position]]:
+    """Ranks that wait for each other, each pair once."""
+    targets, by_suspect = case.waits.targets, {one.suspect: one for one in positions}
+    return [
+        (one, by_suspect[peer])
+        for one in positions
+        for peer in targets.get(one.suspect, ())
+        if peer in by_suspect and one.suspect in targets.get(peer, ()) and by_rank(one.suspect) < by_rank(peer)
+    ]
 
 
 _FIELDS = ("number", "operator", "elements", "data_type")

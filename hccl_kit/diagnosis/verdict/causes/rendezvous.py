@@ -160,13 +160,11 @@ def _waits_in(case: Case, suspect: Suspect) -> object:
 
 def root_not_reached(case: Case) -> Cause | None:
     """Ranks that could not connect to the root of their communicator."""
-    unreached = [
-        (rank, event) for rank in case.job.ranks for event in rank.events if isinstance(event.fact, RootUnreachable)
-    ]
+    unreached = case.facts(RootUnreachable)
     if not unreached:
         return None
-    ranks = list(dict.fromkeys(rank.suspect for rank, _ in unreached))
-    events = [event for _, event in unreached]
+    ranks = list(dict.fromkeys(rank.suspect for rank, *_ in unreached))
+    events = [event for _, event, _ in unreached]
     roots = {edge.target for edge in case.waits.edges if isinstance(edge.event.fact, RootUnreachable)} - {None}
     if len(roots) != 1:
         return cannot_tell(
