@@ -203,7 +203,8 @@ class OperatorEntered(NamedTuple):
 class OperatorTimedOut(NamedTuple):
     """An operator waited for another rank for too long (notify wait, EI0002, fftsplus); lines in a row are one fact.
 
-    `awaited` is "local" if the process waits for itself, None if the log does not tell (4294967295, unknown).
+    `awaited` is "local" if it waits for another task of its card, and None if the log does not tell (4294967295,
+    unknown). HCCL prints "local" for each wait without a rank (task_exception_handler of hcomm, 2024 to 2026).
     """
 
     rank: int | None

@@ -156,19 +156,6 @@ Fix:            see whether that rank is in the operator; else check its card wi
 HCCL:           EI0006
 """,
 )
-WAITS_FOR_ITSELF = _rule(
-    12,
-    "waits-for-itself",
-    "EI0002",
-    """A rank waits for a task of its own card, and others wait for that rank.
-
-What:           only this rank's operator waited for its own card.
-Why it matters: the card computes for too long, or hangs: the network is not the cause.
-Example:        rank 3 waits for its own stream, ranks 0 to 2 wait for rank 3
-Fix:            see the device log of that card.
-HCCL:           EI0002
-""",
-)
 OTHER_OPERATOR = _rule(
     13,
     "other-operator",
@@ -286,7 +273,6 @@ FIRST_FAULTS: tuple[Rule[...], ...] = (
     UNEQUAL_VARIABLE,
     CUT_OFF,
     UNREACHABLE_CARD,
-    WAITS_FOR_ITSELF,
     OTHER_OPERATOR,
     LATE_RANK,
     END_OF_WAITS,

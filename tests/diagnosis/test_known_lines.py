@@ -162,7 +162,7 @@ def told(found: Explanation) -> str:
             f"{HEAD}Task run failed, para information is notify id:[1], stage:[0], remote rank:[local]",
             "EI0002",
             "symptom",
-            "waits for itself",
+            "waits for a task of its own card",
         ),
         (
             "EI9999: The error from device(chipId:5, dieId:0), hccl fftsplus task timeout occurred, stuck notify num:3,"

@@ -198,7 +198,7 @@ ROWS = (
             says=(
                 "the operator is {tag}",
                 "it waits for rank {peer}",
-                "it waits for itself ({itself})",
+                "it waits for a task of its own card ({itself})",
                 "it waits for a rank that the line does not name ({untold})",
                 "this is rank {rank} of {ranks}, in the group {group}",
                 "it is operator number {index} of its group",

@@ -34,6 +34,7 @@ from hccl_kit.diagnosis.verdict.identities import (
     is_screen,
     latest,
     may_be_of_another_run,
+    with_known_ends,
     with_records,
     with_screens,
 )
@@ -44,7 +45,7 @@ from hccl_kit.table.model import RankTable
 
 _OF_OWN_RANK = (LinkTimedOut, LinkRow, LinkFailed, OperatorTimedOut, JoinFailed, Watchdog)
 _DEVICE = re.compile(r"/device-([0-9]{1,4})/[^/]*$")
-"""The card side of a process logs in a folder that names the card."""
+"""The card side of a process logs in a folder that names the card; the process itself always has a plog too."""
 _FOLDER = re.compile(r"rank[_-]?([0-9]{1,7})")
 
 
@@ -55,7 +56,8 @@ def assemble(evidence: Evidence, table: RankTable | None = None) -> Job:
     by_process, launcher = _processes(evidence)
     explained = {event.place.file for event in evidence.events if event.is_error}
     unknown = {file.process for file in evidence.files if file.has_error and file.file not in explained}
-    cut = unknown | {file.process for file in evidence.files if file.cut}
+    of_host = {file.process for file in evidence.files if not _DEVICE.search(file.file)}
+    cut = unknown | {file.process for file in evidence.files if file.cut or file.process not in of_host}
     groups = {process: _groups(events, names) for process, events in by_process.items()}
     old = other_runs(by_process, groups, {event.process.worker for event in launcher if event.is_error})
     old |= recorded.left_out
@@ -91,7 +93,7 @@ def assemble(evidence: Evidence, table: RankTable | None = None) -> Job:
     if may_be_of_another_run(ranks, screens):
         replaced += [rank.process for rank in ranks]
         ranks = []
-    ranks = with_screens(ranks, screens, unknown)
+    ranks = with_known_ends(with_screens(ranks, screens, unknown))
     ranks = with_records(eliminated(ranks, size), recorded.ranks)
     left_out = frozenset((*old, *replaced))
     ranks.sort(key=lambda rank: (rank.number is None, rank.number or 0, rank.process.worker, rank.process.pid or 0))

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 
-from hccl_kit.diagnosis.facts import Card, Connected, NeverConnected, Process
+from hccl_kit.diagnosis.facts import Card, Connected, NeverConnected, Process, Progress
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect
 from hccl_kit.diagnosis.verdict.job import Rank
 from hccl_kit.diagnosis.verdict.record import Record
@@ -71,6 +71,20 @@ def with_screens(ranks: Iterable[Rank], outputs: Iterable[Rank], unknown: Set[Pr
         joined.append(known)
     taken = {rank.number for rank in joined if rank.number is not None}
     return [*joined, *(screen for number, screen in screens.items() if number not in taken)]
+
+
+def with_known_ends(ranks: Sequence[Rank]) -> list[Rank]:
+    """The ranks; one whose log ends steps before those of others is cut, as all take each step together."""
+    last = {
+        rank.process: max(event.fact.step for event in rank.events if isinstance(event.fact, Progress))
+        for rank in ranks
+        if any(isinstance(event.fact, Progress) for event in rank.events)
+    }
+    furthest = max(last.values(), default=0)
+    return [
+        replace(rank, is_cut=True) if last.get(rank.process, furthest) < furthest - 1 and not rank.errors else rank
+        for rank in ranks
+    ]
 
 
 def _only_ones(ranks: Iterable[Rank]) -> dict[str, Rank]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 from hccl_kit.base.message import Message
 from hccl_kit.base.wording import clauses, listed
@@ -44,7 +45,7 @@ def with_noun(ranks: str, *, is_one: bool) -> Message:
 
 def rank_list(numbers: Sequence[int]) -> str:
     """Ranks by number: `ranks 1, 2`, `ranks 4 to 7`."""
-    if len(numbers) > 2 and list(numbers) == list(range(numbers[0], numbers[-1] + 1)):
+    if len(numbers) > 2 and all(after == before + 1 for before, after in pairwise(numbers)):
         return Message("diagnosis.ranks-to", "ranks {first} to {last}", first=numbers[0], last=numbers[-1])
     return rank_names(Suspect(number, None, None) for number in numbers)
 

@@ -63,8 +63,8 @@ class Waits:
 
     edges: tuple[Edge, ...]
     waiting: Mapping[Suspect, Event]
-    itself: frozenset[Suspect]
-    """Ranks whose operator waited for a task of the same card."""
+    inside: frozenset[Suspect]
+    """Ranks whose operator waited for another task of the same card, which may itself have waited for a rank."""
 
     @cached_property
     def targets(self) -> Mapping[Suspect, frozenset[Suspect]]:
@@ -115,24 +115,10 @@ class Waits:
     @cached_property
     def rings(self) -> tuple[Suspect, ...]:
         """The ranks that wait for each other: all but those that wait for no other, or that no other awaits."""
-        left = _peeled(self.targets, self.sources, set(self.targets))
-        left = _peeled(self.sources, self.targets, left)
+        left = set(self.targets)
+        while ends := {one for one in left if not (left & self.targets[one] and left & self.sources.get(one, set()))}:
+            left -= ends
         return tuple(one for one in self.targets if one in left)
-
-
-def _peeled(
-    out: Mapping[Suspect, frozenset[Suspect]], into: Mapping[Suspect, frozenset[Suspect]], left: set[Suspect]
-) -> set[Suspect]:
-    """Repeatedly remove from `left` the ranks that have no edge in `out` to a remaining one."""
-    ways = {one: len(out.get(one, frozenset()) & left) for one in left}
-    todo = [one for one, number in ways.items() if not number]
-    while todo:
-        for one in into.get(todo.pop(), ()):
-            if ways.get(one):
-                ways[one] -= 1
-                if not ways[one]:
-                    todo.append(one)
-    return {one for one, number in ways.items() if number}
 
 
 def waits(job: Job) -> Waits:
@@ -143,13 +129,13 @@ def waits(job: Job) -> Waits:
         for event in rank.events:
             if isinstance(event.fact, WAITING):
                 waiting.setdefault(rank.suspect, event)
-    itself = frozenset(
+    inside = frozenset(
         rank.suspect
         for rank in job.ranks
         for event in rank.events
         if isinstance(event.fact, OperatorTimedOut) and event.fact.awaited == "local"
     )
-    return Waits(edges, waiting, itself)
+    return Waits(edges, waiting, inside)
 
 
 def _with_known_rank(job: Job, edge: Edge) -> Edge:

@@ -25,6 +25,7 @@ from hccl_kit.diagnosis.facts import (
     RootSilent,
     Setting,
     Tls,
+    VersionMismatch,
 )
 
 GROUP = "10.1.0.0%eth0_60000_0_1760000000000000"
@@ -205,6 +206,24 @@ def packets_lost() -> Logs:
     logs = Logs(8)
     logs.fail(1, JOINED + 100, ErrorCqe(Card(address=address(1)), Card(address=address(5)), 12))
     return logs.fail(5, JOINED + 100, ErrorCqe(Card(address=address(5)), Card(address=address(1)), 12))
+
+
+def two_programs() -> Logs:
+    """The programs of ranks 2 and 5 fail in training, that of rank 5 a minute later; the timeouts name no rank."""
+    logs = Logs(8).fail(2, JOINED + 100, Fault(None, "PYTHON", "ValueError", "ValueError: no"))
+    logs.fail(5, JOINED + 160, Fault(None, "PYTHON", "OSError", "OSError: no"))
+    for rank in (0, 1, 3, 4, 6, 7):
+        logs.say(rank, START, Setting("HCCL_EXEC_TIMEOUT", "1836")).fail(rank, STUCK + rank / 10, stuck(8, rank))
+    return logs
+
+
+def two_releases() -> Logs:
+    """The second of three servers has another release; the ring has links between all servers."""
+    logs = Logs(12)
+    for rank in range(12):
+        own, other = ("8.3", "8.5") if host(rank) == host(4) else ("8.5", "8.3")
+        logs.fail(rank, JOINED + 1, VersionMismatch(own, other))
+    return logs
 
 
 PLANTED: dict[str, tuple[Callable[[], Logs], frozenset[int]]] = {

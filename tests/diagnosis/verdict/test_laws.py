@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from typing import Literal, get_args, get_origin, get_type_hints
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from hccl_kit.diagnosis.facts import Event, Evidence, Fact, Joined, LogFile, Place, Process
 from hccl_kit.diagnosis.verdict.judge import judge
-from tests.diagnosis.verdict.jobs import CARDS, PLANTED, address, host
+from tests.diagnosis.verdict.jobs import CARDS, PLANTED, Logs, address, host, two_programs, two_releases
 
 KINDS = st.sampled_from(sorted(PLANTED))
 
@@ -115,6 +116,27 @@ def test_a_truncated_log_never_gives_a_wrong_verdict(kind: str, number: int, lin
     files = tuple(file._replace(cut="ends in a line") if file.file == name else file for file in evidence.files)
     events = tuple(event for event in evidence.events if event.place.file != name or event.place.line <= lines)
     assert not is_wrong(Evidence(files, events), culprits)
+
+
+@given(
+    st.sampled_from([(two_programs, {2}), (two_releases, {4, 5, 6, 7})]),
+    st.sets(st.integers(0, 11)),
+    st.sets(st.integers(0, 11), max_size=4),
+    st.floats(-1800, 1800),
+)
+def test_of_two_that_may_be_the_cause_lost_logs_do_not_make_the_other_one_the_answer(
+    case: tuple[Callable[[], Logs], set[int]], lost: set[int], cut: set[int], seconds: float
+) -> None:
+    """Two programs fail, or two releases differ: some logs are lost, and others lose their errors."""
+    kind, culprits = case
+    evidence = shifted(kind().evidence(), "node-1", seconds)
+    files = {file.process.pid - 100: file.file for file in evidence.files if file.process.pid}
+    left = without(evidence, {files[rank] for rank in lost & files.keys()})
+    ends = {files[rank] for rank in cut & files.keys()}
+    kept = tuple(file._replace(cut="ends in a line") if file.file in ends else file for file in left.files)
+    events = tuple(event for event in left.events if event.place.file not in ends or not event.is_error)
+    diagnosis = judge(Evidence(kept, events))
+    assert diagnosis.first_fault is None or culprits & {one.rank for one in diagnosis.suspects}
 
 
 @given(KINDS, st.randoms(use_true_random=False))

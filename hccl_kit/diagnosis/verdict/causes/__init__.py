@@ -22,7 +22,7 @@ from hccl_kit.diagnosis.verdict.causes.detector import detector
 from hccl_kit.diagnosis.verdict.causes.divergence import diverged, mismatched
 from hccl_kit.diagnosis.verdict.causes.heartbeats import named_by_heartbeat
 from hccl_kit.diagnosis.verdict.causes.links import error_cqe, late, tls
-from hccl_kit.diagnosis.verdict.causes.operators import diverging, waits_for_itself
+from hccl_kit.diagnosis.verdict.causes.operators import diverging
 from hccl_kit.diagnosis.verdict.causes.own_fault import ended_early, own_fault
 from hccl_kit.diagnosis.verdict.causes.recorded import (
     failed,
@@ -74,7 +74,6 @@ BY_LOGS: tuple[Row, ...] = (
     (rules.UNEQUAL_VARIABLE, settings),
     (rules.CUT_OFF, cut_off),
     (rules.UNREACHABLE_CARD, detector),
-    (rules.WAITS_FOR_ITSELF, waits_for_itself),
     (rules.OTHER_OPERATOR, diverging),
     (rules.LATE_RANK, late),
     (rules.END_OF_WAITS, chain),

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from hccl_kit.base.message import Message
-from hccl_kit.diagnosis.facts import Progress, RootCreated, RootSilent
-from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, cannot_tell, missing_logs, verdict
+from hccl_kit.diagnosis.facts import RootCreated, RootSilent
+from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, by_rank, cannot_tell, unread_logs, verdict
 from hccl_kit.diagnosis.verdict.causes.rendezvous import NO_LOG, start_of
 from hccl_kit.diagnosis.verdict.job import Rank
 from hccl_kit.diagnosis.verdict.names import rank_name, rank_names
@@ -31,9 +31,9 @@ def alone_without_error(case: Case) -> Cause | None:
             suspects,
             rank=rank_name(rank.suspect),
         )
-    missing = missing_logs(case.job)
-    if doubt := _doubt(case, rank, others, missing):
-        either = [*suspects, *case.job.silent]
+    missing = unread_logs(case)
+    if doubt := _doubt(case, others, missing):
+        either = [*suspects, *sorted(case.unread, key=by_rank)]
         return cannot_tell(
             "diagnosis.quiet-doubt", "{rank} reports no error, but {doubt}", either, rank=ranks, doubt=doubt
         )
@@ -50,16 +50,8 @@ def alone_without_error(case: Case) -> Cause | None:
     )
 
 
-def _doubt(case: Case, rank: Rank, others: list[Rank], missing: str) -> str:
+def _doubt(case: Case, others: list[Rank], missing: str) -> str:
     """Why a rank without an error may not be the one that the others waited for; "" if nothing speaks against it."""
-    own, furthest = _last_step(rank), max(map(_last_step, others))
-    if own and furthest > own + 1:  # the ranks of a job take each step together
-        return Message(
-            "diagnosis.quiet-cut",
-            "its log ends in step {step}, and others took step {furthest}: the log is cut",
-            step=own,
-            furthest=furthest,
-        )
     # A rank that is connected to the root gives up when all do; one that does not has another reason.
     if missing and not (case.waits.edges and _only_at_root(case) and len(others) >= ENOUGH):
         return missing
@@ -83,8 +75,3 @@ def only_silent(case: Case) -> Cause | None:
 def _only_at_root(case: Case) -> bool:
     """Whether all that is known is that the root did not answer, which is because it waits itself."""
     return all(isinstance(edge.event.fact, RootSilent) for edge in case.waits.edges)
-
-
-def _last_step(rank: Rank) -> int:
-    """The last step that a rank printed; 0 if it printed none."""
-    return max((event.fact.step for event in rank.events if isinstance(event.fact, Progress)), default=0)

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from hccl_kit.base.message import Message
 from hccl_kit.base.wording import listed
@@ -17,6 +17,8 @@ from hccl_kit.diagnosis.verdict.diagnosis import Blame, Certainty, Suspect
 from hccl_kit.diagnosis.verdict.job import Job, Rank
 from hccl_kit.diagnosis.verdict.names import rank_name, rank_names
 from hccl_kit.diagnosis.verdict.waits import WAITING, Waits
+
+Kind = TypeVar("Kind")
 
 
 class Cause(NamedTuple):
@@ -66,6 +68,21 @@ class Case:
             and rank.suspect not in self.waits.waiting
             and not any(event.is_error and not rank.work.is_after(event) for event in rank.events)
         )
+
+    def facts(self, kind: type[Kind]) -> list[tuple[Rank, Event, Kind]]:
+        """All facts of a kind, each with the rank whose log has it."""
+        return [
+            (rank, event, event.fact)
+            for rank in self.job.ranks
+            for event in rank.events
+            if isinstance(event.fact, kind)
+        ]
+
+    @cached_property
+    def unread(self) -> frozenset[Suspect]:
+        """Ranks without a log, and those with a cut one and no error: they may have failed, or waited."""
+        cut = {rank.suspect for rank in self.job.ranks if rank.is_cut and not rank.errors}
+        return frozenset((*self.job.silent, *cut)) - self.waits.waiting.keys()
 
     @cached_property
     def compared(self) -> tuple[Rank, ...]:
@@ -190,6 +207,14 @@ def cannot_tell(
 def missing_log(suspect: Suspect) -> Message:
     """That the log of a rank is missing."""
     return Message("diagnosis.missing-log", "the log of {rank} is missing", rank=rank_name(suspect))
+
+
+def unread_logs(case: Case) -> str:
+    """Which logs are missing, or else cut before they tell anything, in words; "" if none are."""
+    if not case.unread or case.job.silent:
+        return missing_logs(case.job)
+    ranks = rank_names(sorted(case.unread, key=by_rank))
+    return Message("diagnosis.cut-logs", "the logs of {ranks} are cut", ranks=ranks)
 
 
 def missing_logs(job: Job) -> str:

@@ -84,7 +84,7 @@ def chain(case: Case) -> Cause | None:
     rank = case.job.by_suspect.get(end)
     if doubt := _doubt(case, end, rank):
         return cannot_tell(doubt, None, [end], events)
-    kind, fix = _words(end, rank)
+    kind, fix = _words(case, end, rank)
     number = len(case.waits.targets)
     return Cause(
         "likely",
@@ -141,11 +141,16 @@ def _doubt(case: Case, end: Suspect, rank: Rank | None) -> str:
         if len(case.job.silent) > 1 or quiet or case.job.size is None or not is_central:
             return missing_logs(case.job) or missing_log(end)
         return ""
-    if end in case.waits.waiting or (rank.is_cut and not is_central):
+    gave_up, is_inside = end in case.waits.waiting, end in case.waits.inside
+    if not is_inside and (gave_up or (rank.is_cut and not is_central)):
         return Message(
             "diagnosis.no-target", "the log of {rank} does not show which rank it waited for", rank=rank_name(end)
         )
-    if direct == 1 and all(isinstance(edge.event.fact, OperatorTimedOut) for edge in case.waits.edges_to(end)):
+    if (
+        direct == 1
+        and not gave_up
+        and all(isinstance(edge.event.fact, OperatorTimedOut) for edge in case.waits.edges_to(end))
+    ):
         return Message(
             "diagnosis.awaited-by-one",
             "only one rank waits for {rank}, whose log may end before its own timeout",
@@ -154,12 +159,21 @@ def _doubt(case: Case, end: Suspect, rank: Rank | None) -> str:
     return missing_logs(case.job) if case.job.silent and not is_central else ""
 
 
-def _words(end: Suspect, rank: Rank | None) -> tuple[str, str]:
+def _words(case: Case, end: Suspect, rank: Rank | None) -> tuple[str, str]:
     name = rank_name(end)
     if rank is None:
         return (
             Message("diagnosis.awaited-silent", "left no log, and all others wait for it"),
             Message("diagnosis.awaited-silent.fix", "see whether {rank} was started, and why it ended", rank=name),
+        )
+    if end in case.waits.inside:
+        return (
+            Message("diagnosis.own-task", "waited for another task of its own card, and all others wait for it"),
+            Message(
+                "diagnosis.own-task.fix",
+                "see earlier errors in the log of {rank}, and the state of its card: `npu-smi info`",
+                rank=name,
+            ),
         )
     if rank.is_cut:
         return (

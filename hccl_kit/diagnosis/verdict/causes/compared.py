@@ -14,12 +14,7 @@ from hccl_kit.diagnosis.verdict.diagnosis import Suspect
 
 def arguments(case: Case) -> Cause | None:
     """Ranks that HCCL itself found to differ (EI0005)."""
-    differing = [
-        (rank, event, event.fact)
-        for rank in case.job.ranks
-        for event in rank.events
-        if isinstance(event.fact, ArgumentMismatch)
-    ]
+    differing = case.facts(ArgumentMismatch)
     if not differing:
         return None
     values: dict[str, set[Suspect]] = defaultdict(set)
@@ -61,12 +56,7 @@ def arguments(case: Case) -> Cause | None:
 
 def versions(case: Case) -> Cause | None:
     """Ranks with different releases of HCCL (EI0008)."""
-    differing = [
-        (rank, event, event.fact)
-        for rank in case.job.ranks
-        for event in rank.events
-        if isinstance(event.fact, VersionMismatch)
-    ]
+    differing = case.facts(VersionMismatch)
     if not differing:
         return None
     ranks: dict[str | None, set[Suspect]] = defaultdict(set)
@@ -74,13 +64,15 @@ def versions(case: Case) -> Cause | None:
         ranks[fact.own].add(rank.suspect)
     events = tuple(event for _, event, _ in differing)
     (odd, few), *rest = sorted(ranks.items(), key=lambda item: len(item[1]))
-    if not rest or len(few) >= len(rest[-1][1]):
+    reported = set().union(*ranks.values())
+    unknown = case.unread - reported  # the few that report a release may be most of those that have it
+    if not rest or len(few) + len(unknown) >= len(rest[-1][1]):
         kind = Message("diagnosis.releases", "run different releases of HCCL")
         if releases := sorted(
             {str(release) for _, _, fact in differing for release in (fact.own, fact.other) if release}
         ):
             kind = Message("diagnosis.named-releases", "{kind}: {releases}", kind=kind, releases=joined(releases))
-        few = set().union(*ranks.values())
+        few = reported if rest else reported | unknown
     else:
         usual, many = rest[-1]
         kind = Message(

@@ -19,10 +19,8 @@ Pair = tuple[Suspect, Suspect, Event]
 def detector(case: Case) -> Cause | None:
     """The pairs that HCCL's own detector names, if they have one end in common."""
     pairs = [
-        (case.job.at_card(event.fact.source), case.job.at_card(event.fact.destination), event)
-        for rank in case.job.ranks
-        for event in rank.events
-        if isinstance(event.fact, Unreachable)
+        (case.job.at_card(fact.source), case.job.at_card(fact.destination), event)
+        for _, event, fact in case.facts(Unreachable)
     ]
     if not pairs:
         return None

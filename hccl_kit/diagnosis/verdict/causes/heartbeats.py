@@ -31,15 +31,15 @@ Named = tuple[Rank, Event, Suspect, Heartbeat]
 
 
 def named_by_heartbeat(case: Case) -> Cause | None:
-    """The rank that most processes name first. Errors of packets go before stuck ranks, and these before lost ones.
+    """The rank that most processes hear of first. Errors of packets go before stuck ranks, and these before lost ones.
 
     A job that has failed ends, and its ranks stop answering one by one: what is heard after a failure proves nothing.
     """
-    first_of_each = list(_first_of_each(case))
-    if not first_of_each:
+    heard = list(_heard_first(case))
+    if not heard:
         return None
-    status = min((fact.status for *_, fact in first_of_each), key=_PRIORITY.index)
-    named = [name for name in first_of_each if name[3].status == status]
+    status = min((fact.status for *_, fact in heard), key=_PRIORITY.index)
+    named = [name for name in heard if name[3].status == status]
     votes = Counter(suspect for _, _, suspect, _ in named)
     (_, most), *others = votes.most_common()
     if others and status == "lost" and (host := _host(case, votes)):
@@ -120,17 +120,25 @@ def _names_itself(named: Sequence[Named], first: Suspect) -> bool:
     return any(rank.suspect == first == suspect for rank, _, suspect, _ in named)
 
 
-def _first_of_each(case: Case) -> Iterator[Named]:
-    """The first event that each process has, of the highest priority; conclusions of HCCL go before single events."""
+def _heard_first(case: Case) -> Iterator[Named]:
+    """What each process hears first, of the highest priority, and what follows so soon that the order tells nothing.
+
+    The time of a conclusion of HCCL is that of the event that it rests on.
+    """
     for rank in case.job.ranks:
         beats = [(event, event.fact) for event in rank.events if isinstance(event.fact, Heartbeat)]
         beats = [(event, fact) for event, fact in beats if _precedes_failures(case, rank, event, fact)]
-        beats = [(event, fact) for event, fact in beats if fact.is_verdict] or beats
-        if not beats:
-            continue
-        status = min((fact.status for _, fact in beats), key=_PRIORITY.index)
-        event, fact = next((event, fact) for event, fact in beats if fact.status == status)
-        yield rank, event, _culprit(case, rank, fact), fact
+        status = min((fact.status for _, fact in beats), key=_PRIORITY.index, default=None)
+        heard = [(_heard_at(event, fact), event, fact) for event, fact in beats if fact.status == status]
+        first = min((time for time, *_ in heard), default=inf)
+        culprits = {_culprit(case, rank, fact): (event, fact) for time, event, fact in heard if time <= first + SILENCE}
+        for culprit, (event, fact) in culprits.items():
+            yield rank, event, culprit, fact
+
+
+def _heard_at(event: Event, fact: Heartbeat) -> float:
+    time = fact.arrival if fact.is_verdict and fact.arrival is not None else event.time
+    return inf if time is None else time
 
 
 def _precedes_failures(case: Case, rank: Rank, event: Event, fact: Heartbeat) -> bool:

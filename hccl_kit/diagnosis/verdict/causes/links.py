@@ -25,8 +25,9 @@ from hccl_kit.diagnosis.verdict.job import Rank
 from hccl_kit.diagnosis.verdict.names import rank_name, rank_names
 
 LINK_FACTS = (LinkRow, LinkFailed, LinkTimedOut, P2PTimedOut)
-CONNECT_TIMEOUT = 120.0
-"""Seconds, HCCL's default."""
+CONNECT_TIMEOUT, EXEC_TIMEOUT = "HCCL_CONNECT_TIMEOUT", "HCCL_EXEC_TIMEOUT"
+_DEFAULTS = {CONNECT_TIMEOUT: 120.0, EXEC_TIMEOUT: 1836.0}
+"""Seconds, of CANN 8.0 to 8.5; older releases wait 1800 s for an operator."""
 MARGIN = 5.0
 
 
@@ -78,12 +79,7 @@ def tls(case: Case) -> Cause | None:
 
 def error_cqe(case: Case) -> Cause | None:
     """Pairs that lost packets: the peer that most ranks name, or both ends of one link."""
-    pairs = [
-        (rank, case.job.at_card(event.fact.peer), event)
-        for rank in case.job.ranks
-        for event in rank.events
-        if isinstance(event.fact, ErrorCqe)
-    ]
+    pairs = [(rank, case.job.at_card(fact.peer), event) for rank, event, fact in case.facts(ErrorCqe)]
     if not pairs or any(rank.suspect in case.waits.waiting and _before(case, rank, event) for rank, _, event in pairs):
         return None
     events = [event for *_, event in pairs]
@@ -197,13 +193,13 @@ def late(case: Case) -> Cause | None:
     if len(waiting) < 2 or len(waiting) != len(case.waits.waiting):
         return None
     waiting.sort(key=lambda one: one[0])
-    timeout = connect_timeout(case)
+    limit = timeout(case)
     last, before = waiting[-1], waiting[-2]
     seconds = last[0] - waiting[0][0]
     suspect = last[1].suspect
     if any(edge.source != suspect for end in case.waits.ends for edge in case.waits.edges_to(end)):
         return None  # a rank that only this one waits for may have given up before, and its log may be lost
-    if last[0] - before[0] <= (timeout if case.waits.targets else MARGIN) or seconds <= timeout + MARGIN:
+    if last[0] - before[0] <= (limit if case.waits.targets else MARGIN) or seconds <= limit + MARGIN:
         return None
     everyone = case.is_complete and len(waiting) == len(case.job.ranks)
     if not everyone and not case.waits.all_lead_to(suspect):
@@ -218,16 +214,11 @@ def late(case: Case) -> Cause | None:
         why="it gave up {seconds:.0f} s after the first rank, more than the timeout of {timeout:.0f} s",
         seconds=seconds,
         rank=rank_name(suspect),
-        timeout=timeout,
+        timeout=limit,
     )
 
 
-def connect_timeout(case: Case) -> float:
-    """HCCL_CONNECT_TIMEOUT in seconds, as the logs show it, or its default."""
-    values = [
-        float(event.fact.value)
-        for rank in case.job.ranks
-        for event in rank.events
-        if isinstance(event.fact, Setting) and event.fact.name == "HCCL_CONNECT_TIMEOUT" and event.fact.value.isdigit()
-    ]
-    return median(values) if values else CONNECT_TIMEOUT
+def timeout(case: Case, name: str = CONNECT_TIMEOUT) -> float:
+    """A timeout of HCCL in seconds, as the logs show it, or its default."""
+    values = [float(fact.value) for _, _, fact in case.facts(Setting) if fact.name == name and fact.value.isdigit()]
+    return median(values) if values else _DEFAULTS[name]

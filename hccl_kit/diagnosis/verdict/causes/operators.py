@@ -1,4 +1,4 @@
-"""Operators that differ between ranks, and ranks that wait for a task of their own card."""
+"""Operators that differ between ranks."""
 
 from __future__ import annotations
 
@@ -39,29 +39,6 @@ class Position(NamedTuple):
     data_type: str | None
 
 
-def waits_for_itself(case: Case) -> Cause | None:
-    """The only rank whose operator waited for a task of the same card: others wait for it."""
-    if len(case.waits.itself) != 1:
-        return None
-    (suspect,) = case.waits.itself
-    events = tuple(
-        event
-        for event in case.job.by_suspect[suspect].events
-        if isinstance(event.fact, OperatorTimedOut) and event.fact.awaited == "local"
-    )
-    cause = verdict(
-        "diagnosis.own-task",
-        "waited for a task of its own card",
-        [suspect],
-        events,
-        code="EI0002",
-        fix="see earlier errors in the log of {rank}, and the state of its card: `npu-smi info`",
-        rank=rank_name(suspect),
-    )
-    why = Message("diagnosis.own-task.why", "the chain of waits ends there")
-    return cause._replace(supports=(why,)) if suspect in case.waits.awaited else cause
-
-
 def diverging(case: Case) -> Cause | None:
     """The rank that is behind the others, or in another operator.
 
@@ -80,16 +57,7 @@ def diverging(case: Case) -> Cause | None:
 
 def _crossing(case: Case, positions: list[Position]) -> Cause | None:
     """Two stages of a pipeline that wait for each other in the same operator: both receive, or both send."""
-    by_suspect = {one.suspect: one for one in positions}
-    pairs = [
-        (one, by_suspect[peer])
-        for one in positions
-        for peer in case.waits.targets.get(one.suspect, ())
-        if peer in by_suspect
-        and one.suspect in case.waits.targets.get(peer, ())
-        and by_rank(one.suspect) < by_rank(peer)
-        and one.operator == by_suspect[peer].operator
-    ]
+    pairs = [(one, other) for one, other in _mutual(case, positions) if one.operator == other.operator]
     if len(pairs) != 1:
         return None
     ((one, other),) = pairs
@@ -107,19 +75,10 @@ def _crossing(case: Case, positions: list[Position]) -> Cause | None:
 
 def _pair(case: Case, positions: list[Position]) -> Cause | None:
     """The only two ranks that wait for each other, if they are in different operators."""
-    targets, by_suspect = case.waits.targets, {one.suspect: one for one in positions}
-    pairs = {
-        frozenset((one, other))
-        for one, others in targets.items()
-        for other in others
-        if one in targets.get(other, ()) and one in by_suspect and other in by_suspect
-    }
+    pairs = _mutual(case, positions)
     if len(pairs) != 1:
         return None
-    one, other = sorted(
-        (by_suspect[suspect] for suspect in pairs.pop()),
-        key=lambda position: (position.suspect.rank is None, position.suspect.rank or 0),
-    )
+    ((one, other),) = pairs
     if one.operator is None or other.operator is None or one.operator == other.operator:
         return None
     if min(Counter(position.operator for position in positions if position.operator).values()) * MANY < len(positions):
@@ -137,6 +96,17 @@ def _pair(case: Case, positions: list[Position]) -> Cause | None:
         other=rank_name(other.suspect),
         others=other.operator,
     )
+
+
+def _mutual(case: Case, positions: list[Position]) -> list[tuple[Position, Position]]:
+    """Ranks that wait for each other, each pair once."""
+    targets, by_suspect = case.waits.targets, {one.suspect: one for one in positions}
+    return [
+        (one, by_suspect[peer])
+        for one in positions
+        for peer in targets.get(one.suspect, ())
+        if peer in by_suspect and one.suspect in targets.get(peer, ()) and by_rank(one.suspect) < by_rank(peer)
+    ]
 
 
 _FIELDS = ("number", "operator", "elements", "data_type")

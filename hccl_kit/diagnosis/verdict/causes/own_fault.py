@@ -6,14 +6,14 @@ that gives up waiting ends with an exception.
 
 from __future__ import annotations
 
-from math import inf
 from pathlib import PurePath
 
 from hccl_kit.base.message import Message
 from hccl_kit.base.wording import listed, sentences
-from hccl_kit.diagnosis.facts import Event, Exited, Fault, Heartbeat
+from hccl_kit.diagnosis.facts import Exited, Fault
 from hccl_kit.diagnosis.verdict.blame import of_fact
-from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, by_rank, cannot_tell, missing_logs, verdict
+from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, cannot_tell, missing_logs, verdict
+from hccl_kit.diagnosis.verdict.causes.earlier import ENOUGH, MARGIN_OF_ENDS, may_be_earlier, time_of
 from hccl_kit.diagnosis.verdict.causes.exits import exits
 from hccl_kit.diagnosis.verdict.causes.rank_fault import (
     MAX_TEXT,
@@ -30,10 +30,6 @@ from hccl_kit.diagnosis.verdict.names import place_name, rank_name, rank_names
 
 MARGIN = 5.0
 """Seconds by which a fault on another server must be earlier; estimated clocks are not exact."""
-MARGIN_OF_ENDS = 30.0
-"""The same where only the end of a process is known, which comes some seconds after its error."""
-ENOUGH = 3
-"""Number of ranks that wait for the same one, from which on it is not one that only passes the wait on."""
 MAX_PLACES = 4
 """Errors that a fix names."""
 MANY = 64
@@ -73,8 +69,8 @@ def _decided(case: Case, faults: list[RankFault]) -> Cause:
     rivals = [fault for fault in disordered if not _is_after(case, fault, first)]
     if doubt := _disordered(rivals, first) if rivals else _unknown(case, first):
         return doubt
-    if earlier := _may_be_earlier(case, first):
-        return cannot_tell(earlier, None, [first.suspect], [first.event])
+    if earlier := may_be_earlier(case, first):
+        return earlier
     missing = missing_logs(case.job)
     contradicts = (*_contradictions(case, first), *((missing,) if missing else ()))
     certain = len(faults) == 1 and case.is_complete and not contradicts and not disordered
@@ -89,38 +85,6 @@ def _decided(case: Case, faults: list[RankFault]) -> Cause:
         contradicts=contradicts,
         blame=of_fact(first.event.fact),
     )
-
-
-def _may_be_earlier(case: Case, first: RankFault) -> str:
-    """Why a rank without a log may have failed before; "" if nothing suggests that.
-
-    Others wait for it, and none for the rank with the fault; or their heartbeats call it lost.
-    """
-    silent = {suspect for suspect in case.job.silent if suspect.rank != first.suspect.rank}
-    if not silent or first.suspect in case.waits.awaited:
-        return ""
-    sources = case.waits.sources
-    awaited = {suspect for suspect in silent & case.waits.awaited if len(sources[suspect]) >= ENOUGH}
-    lost = {
-        suspect
-        for rank in case.job.ranks
-        for event in rank.events
-        if isinstance(event.fact, Heartbeat) and _is_before_failures(case, rank.suspect, event)
-        if (suspect := case.job.at_card(event.fact.culprit)) in silent
-    }
-    if not (awaited or lost):
-        return ""
-    return Message(
-        "diagnosis.perhaps-earlier",
-        "{rank} has failed by itself, but {others} may have failed before",
-        rank=rank_name(first.suspect),
-        others=rank_names(sorted(awaited or lost, key=by_rank)),
-    )
-
-
-def _is_before_failures(case: Case, suspect: Suspect, event: Event) -> bool:
-    """Whether something happened before any process of its server failed: a job that has failed loses its ranks."""
-    return event.time is not None and event.time < case.failures.get(case.clock_of(suspect, event), inf)
 
 
 def _disordered(faults: list[RankFault], first: RankFault | None = None) -> Cause:
@@ -243,11 +207,7 @@ def _of_scheduler(case: Case) -> Cause | None:
 def _first(case: Case, faults: list[RankFault]) -> RankFault | None:
     """The earliest fault where clocks can be compared, else the one that all others wait for."""
     workers = {case.clock_of(fault.suspect, fault.event) for fault in faults}
-    ends = case.job.seen_ends
-    moments = [
-        (fault.event.time if fault.event.time is not None else ends.get(fault.suspect), fault) for fault in faults
-    ]
-    timed = [(time, fault) for time, fault in moments if time is not None]
+    timed = [(time, fault) for fault in faults if (time := time_of(case, fault)) is not None]
     margin = 0.0
     if len(workers) > 1:
         clocks = (

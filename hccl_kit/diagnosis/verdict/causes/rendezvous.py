@@ -20,7 +20,7 @@ from hccl_kit.diagnosis.facts import (
     Watchdog,
 )
 from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, by_rank, cannot_tell, missing_logs, verdict
-from hccl_kit.diagnosis.verdict.causes.links import LINK_FACTS, connect_timeout
+from hccl_kit.diagnosis.verdict.causes.links import LINK_FACTS, timeout
 from hccl_kit.diagnosis.verdict.diagnosis import Certainty, Suspect
 from hccl_kit.diagnosis.verdict.job import Rank
 from hccl_kit.diagnosis.verdict.names import rank_name, rank_names
@@ -160,13 +160,11 @@ def _waits_in(case: Case, suspect: Suspect) -> object:
 
 def root_not_reached(case: Case) -> Cause | None:
     """Ranks that could not connect to the root of their communicator."""
-    unreached = [
-        (rank, event) for rank in case.job.ranks for event in rank.events if isinstance(event.fact, RootUnreachable)
-    ]
+    unreached = case.facts(RootUnreachable)
     if not unreached:
         return None
-    ranks = list(dict.fromkeys(rank.suspect for rank, _ in unreached))
-    events = [event for _, event in unreached]
+    ranks = list(dict.fromkeys(rank.suspect for rank, *_ in unreached))
+    events = [event for _, event, _ in unreached]
     roots = {edge.target for edge in case.waits.edges if isinstance(edge.event.fact, RootUnreachable)} - {None}
     if len(roots) != 1:
         return cannot_tell(
@@ -254,13 +252,13 @@ def _lateness(case: Case, root: Rank | None, rank: Rank) -> str:
     entries = [event.time for event in rank.events if isinstance(event.fact, Joined) and event.time is not None]
     of_root = root.events if root and case.job.clock[rank.process] == case.job.clock[root.process] else ()
     begun = [event.time for event in of_root if isinstance(event.fact, Joined) and event.time is not None]
-    timeout = connect_timeout(case)
+    limit = timeout(case)
     if entries and begun:
         seconds = min(entries) - min(begun)
-        if seconds <= timeout - SOON:
+        if seconds <= limit - SOON:
             return ""
         return Message("diagnosis.late-after", "joined too late, {seconds:.0f} s after the root", seconds=seconds)
     failed = [event.time for event in rank.events if isinstance(event.fact, RootUnreachable) and event.time is not None]
-    if entries and failed and 0 <= min(failed) - min(entries) < min(SOON, timeout / 2):
+    if entries and failed and 0 <= min(failed) - min(entries) < min(SOON, limit / 2):
         return Message("diagnosis.late-for-root", "joined too late: the root did not listen any more")
     return ""

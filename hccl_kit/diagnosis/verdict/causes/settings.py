@@ -9,11 +9,10 @@ from typing import NamedTuple
 from hccl_kit.base.message import Message
 from hccl_kit.diagnosis.facts import Event, Setting
 from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, cannot_tell, verdict
-from hccl_kit.diagnosis.verdict.causes.links import LINK_FACTS
+from hccl_kit.diagnosis.verdict.causes.links import CONNECT_TIMEOUT, LINK_FACTS
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect
 from hccl_kit.diagnosis.verdict.names import rank_names
 
-CONNECT_TIMEOUT = "HCCL_CONNECT_TIMEOUT"
 EQUAL = (
     "HCCL_ALGO",
     "HCCL_BUFFSIZE",
