@@ -10,16 +10,12 @@ from hccl_kit.diagnosis.facts import ArgumentMismatch, VersionMismatch
 from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, by_rank, cannot_tell, verdict
 from hccl_kit.diagnosis.verdict.causes.operators import SAME_OPERATORS
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect
+from hccl_kit.diagnosis.verdict.job import stated
 
 
 def arguments(case: Case) -> Cause | None:
     """Ranks that HCCL itself found to differ (EI0005)."""
-    differing = [
-        (rank, event, event.fact)
-        for rank in case.job.ranks
-        for event in rank.events
-        if isinstance(event.fact, ArgumentMismatch)
-    ]
+    differing = stated(case.job.ranks, ArgumentMismatch)
     if not differing:
         return None
     values: dict[str, set[Suspect]] = defaultdict(set)
@@ -61,12 +57,7 @@ def arguments(case: Case) -> Cause | None:
 
 def versions(case: Case) -> Cause | None:
     """Ranks with different releases of HCCL (EI0008)."""
-    differing = [
-        (rank, event, event.fact)
-        for rank in case.job.ranks
-        for event in rank.events
-        if isinstance(event.fact, VersionMismatch)
-    ]
+    differing = stated(case.job.ranks, VersionMismatch)
     if not differing:
         return None
     ranks: dict[str | None, set[Suspect]] = defaultdict(set)

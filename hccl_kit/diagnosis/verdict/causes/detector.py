@@ -10,6 +10,7 @@ from hccl_kit.diagnosis.facts import Event, Unreachable
 from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, cannot_tell, verdict
 from hccl_kit.diagnosis.verdict.causes.links import broken_servers, of_servers
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect
+from hccl_kit.diagnosis.verdict.job import stated
 from hccl_kit.diagnosis.verdict.names import rank_name, rank_names
 
 Pair = tuple[Suspect, Suspect, Event]
@@ -19,10 +20,8 @@ Pair = tuple[Suspect, Suspect, Event]
 def detector(case: Case) -> Cause | None:
     """The pairs that HCCL's own detector names, if they have one end in common."""
     pairs = [
-        (case.job.at_card(event.fact.source), case.job.at_card(event.fact.destination), event)
-        for rank in case.job.ranks
-        for event in rank.events
-        if isinstance(event.fact, Unreachable)
+        (case.job.at_card(fact.source), case.job.at_card(fact.destination), event)
+        for _, event, fact in stated(case.job.ranks, Unreachable)
     ]
     if not pairs:
         return None

@@ -21,7 +21,7 @@ from hccl_kit.diagnosis.facts import (
 from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, by_rank, cannot_tell, missing_log, verdict
 from hccl_kit.diagnosis.verdict.causes.heartbeats import NO_ACKNOWLEDGEMENT
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect
-from hccl_kit.diagnosis.verdict.job import Rank
+from hccl_kit.diagnosis.verdict.job import Rank, stated
 from hccl_kit.diagnosis.verdict.names import rank_name, rank_names
 
 LINK_FACTS = (LinkRow, LinkFailed, LinkTimedOut, P2PTimedOut)
@@ -78,12 +78,7 @@ def tls(case: Case) -> Cause | None:
 
 def error_cqe(case: Case) -> Cause | None:
     """Pairs that lost packets: the peer that most ranks name, or both ends of one link."""
-    pairs = [
-        (rank, case.job.at_card(event.fact.peer), event)
-        for rank in case.job.ranks
-        for event in rank.events
-        if isinstance(event.fact, ErrorCqe)
-    ]
+    pairs = [(rank, case.job.at_card(fact.peer), event) for rank, event, fact in stated(case.job.ranks, ErrorCqe)]
     if not pairs or any(rank.suspect in case.waits.waiting and _before(case, rank, event) for rank, _, event in pairs):
         return None
     events = [event for *_, event in pairs]
@@ -225,9 +220,8 @@ def late(case: Case) -> Cause | None:
 def connect_timeout(case: Case) -> float:
     """HCCL_CONNECT_TIMEOUT in seconds, as the logs show it, or its default."""
     values = [
-        float(event.fact.value)
-        for rank in case.job.ranks
-        for event in rank.events
-        if isinstance(event.fact, Setting) and event.fact.name == "HCCL_CONNECT_TIMEOUT" and event.fact.value.isdigit()
+        float(fact.value)
+        for _, _, fact in stated(case.job.ranks, Setting)
+        if fact.name == "HCCL_CONNECT_TIMEOUT" and fact.value.isdigit()
     ]
     return median(values) if values else CONNECT_TIMEOUT

@@ -26,6 +26,7 @@ from hccl_kit.diagnosis.verdict.causes.rank_fault import (
     known_fix,
 )
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect
+from hccl_kit.diagnosis.verdict.job import stated
 from hccl_kit.diagnosis.verdict.names import place_name, rank_name, rank_names
 
 MARGIN = 5.0
@@ -103,10 +104,8 @@ def _may_be_earlier(case: Case, first: RankFault) -> str:
     awaited = {suspect for suspect in silent & case.waits.awaited if len(sources[suspect]) >= ENOUGH}
     lost = {
         suspect
-        for rank in case.job.ranks
-        for event in rank.events
-        if isinstance(event.fact, Heartbeat) and _is_before_failures(case, rank.suspect, event)
-        if (suspect := case.job.at_card(event.fact.culprit)) in silent
+        for rank, event, beat in stated(case.job.ranks, Heartbeat)
+        if _is_before_failures(case, rank.suspect, event) and (suspect := case.job.at_card(beat.culprit)) in silent
     }
     if not (awaited or lost):
         return ""
