@@ -78,7 +78,7 @@ class Session:
 
     def start(self, server: Server) -> None:
         """Start the agent of a server; its ranks are lost if that fails."""
-        told = server.payload + encode(server.order.to_message())
+        told = server.payload + encode(server.order._asdict())
         try:
             agent = Connection(server.command, told, self._selector, event_of)
         except OSError as error:

@@ -23,7 +23,7 @@ def alone_without_error(case: Case) -> Cause | None:
     if len(quiet) != 1:
         return cannot_tell("diagnosis.quiet", "{ranks} report no error", suspects, ranks=ranks) if quiet else None
     (rank,) = quiet
-    is_root = stated([rank], RootCreated) or 0 in rank.groups.values()
+    is_root = bool(stated([rank], RootCreated)) or 0 in rank.groups.values()
     if is_root and stated(others, RootSilent):
         return cannot_tell(
             "diagnosis.quiet-root",

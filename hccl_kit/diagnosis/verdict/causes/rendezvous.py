@@ -114,7 +114,7 @@ def missing_at_root(case: Case) -> Cause | None:
 
 def _speaker(rank: Rank) -> Message:
     """The root, or a rank that knows from the root which ranks are absent."""
-    is_root = rank.number in (0, None) or stated([rank], RootCreated)
+    is_root = rank.number in (0, None) or bool(stated([rank], RootCreated))
     name = rank_name(rank.suspect)
     if not is_root:
         return Message("diagnosis.root-by", "as {rank} says, the root", rank=name)
