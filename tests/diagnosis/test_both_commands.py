@@ -13,10 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hccl_kit.base.errors import KitError
 from hccl_kit.diagnosis.errors.answers import answer_of, candidates
 from hccl_kit.diagnosis.errors.table import BY_CODE, ROWS
 from hccl_kit.diagnosis.facts import ArgumentMismatch, Fact, Fault, Heartbeat, VersionMismatch
-from hccl_kit.diagnosis.known_lines import explain_lines
+from hccl_kit.diagnosis.lookup import explain
 from tests.diagnosis.logs.lines import facts_of, plog
 
 FILE = Path(__file__).with_name("lines.txt")
@@ -27,11 +28,18 @@ LOGS = [
 
 
 def explained(log: str) -> list[str]:
-    """A row for each answer of `explain`: code and role, the meaning, and the values of the line."""
-    explanation = explain_lines(log.splitlines())
+    """A row for each answer of `explain`: code and role, the meaning, and the values of the line; then the rules."""
+    try:
+        explanation = explain(log)
+    except KitError:
+        return []
+    rules = [rule.id for rule in explanation.rules]
     return [
-        f"  explain: {answer.code or 'no code'}, {answer.row.role}: " + "; ".join([answer.row.what, *answer.says])
-        for answer in (explanation.answers if explanation else ())
+        *(
+            f"  explain: {answer.code or 'no code'}, {answer.row.role}: " + "; ".join([answer.row.what, *answer.says])
+            for answer in explanation.answers
+        ),
+        *([f"  rules: {', '.join(rules) if len(rules) < 8 else len(rules)}"] if rules else []),
     ]
 
 
