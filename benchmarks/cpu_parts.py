@@ -3,7 +3,8 @@
     python -m benchmarks.cpu_parts [--config FILE ...] [--rounds 20]
 
 One process trains the network of a configuration in several forms: as it is, without each part, and plain. Their steps
-take turns, so other programs slow all of them down alike. A figure is the lower quartile of the rounds, divided by that
+take turns, so other programs slow all of them down alike; those of the plain form follow, since a step after one of
+these is up to an eighth slower. A figure is the lower quartile of the rounds, divided by that
 of the network as it is: the seconds of the clock, and those of the processor, which differ less on a busy machine.
 ONEDNN_MAX_CPU_ISA limits the instruction sets of oneDNN, in all forms.
 """
@@ -73,11 +74,11 @@ def measure(name: str, rounds: int) -> None:
         steps[form](batch, 1e-4)
         first[form] = time.perf_counter() - began
     seconds = {form: np.empty((rounds, 2)) for form in forms}
-    for number in range(rounds):
-        for form, step in steps.items():
-            clock_began, processor_began = time.perf_counter(), time.process_time()
-            step(batch, 1e-4)
-            seconds[form][number] = time.perf_counter() - clock_began, time.process_time() - processor_began
+    turns = [(number, form) for number in range(rounds) for form in forms if form != PLAIN]
+    for number, form in (*turns, *((number, PLAIN) for number in range(rounds))):
+        clock_began, processor_began = time.perf_counter(), time.process_time()
+        steps[form](batch, 1e-4)
+        seconds[form][number] = time.perf_counter() - clock_began, time.process_time() - processor_began
     whole = np.quantile(seconds[WHOLE], 0.25, axis=0)
     for form in forms:
         clock, processor = np.quantile(seconds[form], 0.25, axis=0)

@@ -30,7 +30,7 @@ def measured(python: str, *, batch: int, steps: int, rounds: int) -> Rounds:
     """The four in turn."""
     numbers = [str(batch), str(steps)]
     theirs = [python, str(FOLDER / "torch_crnn_vgg7.py"), *numbers, str(THREADS)]
-    ours = [sys.executable, str(FOLDER / "mindspore_crnn_vgg7.py"), *numbers]
+    ours = [sys.executable, str(FOLDER / "mindspore_crnn.py"), *numbers, "crnn_vgg7"]
     mpirun = under_mpirun(ours)
     found = [
         (measure_torch(theirs, 1, THREADS), measure(ours, 1, THREADS), measure(ours, 2, 1), measure(mpirun, 1, 1))

@@ -1,6 +1,7 @@
-"""The other side of train_step.py: our training step on the same batches, compiled, without the first steps.
+"""The other side of train_step.py and crnn_vgg7.py: our training step, compiled, without the first steps.
 
-train_step.py starts one process per rank with RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, or mpirun does.
+They start one process per rank with RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, or mpirun does. Every rank has a
+batch of its own, and rank 0 prints.
 """
 
 from __future__ import annotations
@@ -8,19 +9,23 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from pathlib import Path
 
 from hccl_kit.ocr import config as configuration
 from hccl_kit.ocr.run.start import start
 from hccl_kit.runtime.detect import detect
 
-CONFIG = Path(__file__).parent.parent / "configs/rec/crnn/crnn_small.yaml"
+CONFIGS = Path(__file__).parent.parent / "configs/rec/crnn"
 
 
 def main() -> None:
-    """Arguments: batch size, steps. Prints seconds per step (median), and of it the communication, as JSON."""
+    """Arguments: batch size, steps, name of the configuration.
+
+    Prints seconds per step, those of the processor and of the communication (medians) and the parameters as JSON.
+    """
     batch_size, steps = map(int, sys.argv[1:3])
-    config = configuration.load(CONFIG)
+    config = configuration.load(CONFIGS / f"{sys.argv[3]}.yaml")
 
     def say(_: str) -> None:
         """Standard output is for the result."""
@@ -45,17 +50,15 @@ def main() -> None:
     join = parallel.join("auto", network, world, say)
     loss = recipes.task(config).loss()
     step = TrainStep(network, loss, update, clip_norm=5.0, join=join)
-    results = [step(batch, 1e-3) for _ in range(steps)][steps // 5 :]
+    rows = []
+    for _ in range(steps):
+        started, used = time.perf_counter(), time.process_time()
+        communication = step(batch, 1e-3).communication_s
+        rows.append((time.perf_counter() - started, time.process_time() - used, communication))
+    medians = map(float, np.median(rows[steps // 5 :], axis=0))
     if world.is_main:
-        print(
-            json.dumps(
-                {
-                    "seconds": float(np.median([r.compute_s + r.communication_s for r in results])),
-                    "communication": float(np.median([r.communication_s for r in results])),
-                    "parameters": sum(p.size for p in network.trainable_params()),
-                }
-            )
-        )
+        found = dict(zip(("seconds", "processor", "communication"), medians, strict=True))
+        print(json.dumps({**found, "parameters": sum(p.size for p in network.trainable_params())}))
     leave(0, world)
 
 

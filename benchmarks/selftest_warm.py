@@ -10,7 +10,6 @@ is more than half of the work of a whole run. There is a new start every 20 runs
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
 import random
 import sys
@@ -18,7 +17,6 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import AbstractAsyncContextManager, ExitStack, closing
 from pathlib import Path
 
 from benchmarks.selftest_hosts import (
@@ -58,16 +56,15 @@ SETTLE = 1.5
 """Seconds until the agents have reported the last pulses; they report every second."""
 
 
-def run(loop: asyncio.AbstractEventLoop, lab: Hosts, started: Session, harm: Harm, nothing: Measured) -> Outcome:
+def run(lab: Hosts, started: Session, harm: Harm, nothing: Measured) -> Outcome:
     """One run with ranks that are ready."""
     began = time.monotonic()
     over = threading.Event()
     striker = threading.Thread(target=_strike, args=(lab, harm, over), daemon=True)
-    test = measure(started, QUICK, nothing, baseline=None, slow=SLOW, note=lambda _: None)
     with harmed_network(lab, harm):
         striker.start()
         try:
-            measured = loop.run_until_complete(test)
+            measured = measure(started, QUICK, nothing, baseline=None, slow=SLOW, note=lambda _: None)
         finally:
             over.set()
             striker.join()
@@ -75,7 +72,9 @@ def run(loop: asyncio.AbstractEventLoop, lab: Hosts, started: Session, harm: Har
     report = as_json(measured, weighed, table="", slow=SLOW)
     document = json.loads(report)
     seconds = time.monotonic() - began
-    loop.run_until_complete(asyncio.sleep(SETTLE))
+    end = time.monotonic() + SETTLE
+    while time.monotonic() < end:
+        started.listen()
     _forget(started)
     return Outcome(score(harm, document), said(document), seconds, report)
 
@@ -102,7 +101,7 @@ def _strike(lab: Hosts, harm: Harm, over: threading.Event) -> None:
 def _ask(args: argparse.Namespace) -> Iterator[tuple[str, Outcome]]:
     dice = random.Random(args.seed)
     todo = [(kind, draw(dice, kind)) for _ in range(args.runs) for kind in args.kinds]
-    with tempfile.TemporaryDirectory() as folder, hosts(HOSTS) as lab, closing(asyncio.new_event_loop()) as loop:
+    with tempfile.TemporaryDirectory() as folder, hosts(HOSTS) as lab:
         job = plan(read_table(str(table_of(lab, Path(folder)))), ["hccl-kit"])
         probe = servers.agent_probe()
         agent, reach = probe.command(sys.executable), by_ssh(job.nodes, {"HCCL_KIT_SSH": f"ssh -F {lab.ssh_config}"})
@@ -113,22 +112,15 @@ def _ask(args: argparse.Namespace) -> Iterator[tuple[str, Outcome]]:
         ]
         nothing = Measured(args.backend, tuple(servers.cards_of(job)))
         while todo:
-            with ExitStack() as stack:
-                context = session(agents, shares_fate=args.backend in servers.SHARES_FATE)
-                started = loop.run_until_complete(context.__aenter__())
-                stack.callback(_end, loop, context)
-                loop.run_until_complete(started.ready(QUICK.start))
+            with session(agents, shares_fate=args.backend in servers.SHARES_FATE) as started:
+                started.ready(QUICK.start)
                 if started.ranks.lost:
                     raise RuntimeError(f"the ranks did not start: {started.ranks.losses()}")
                 for kind, harm in todo[:FRESH]:
                     todo = todo[1:]
-                    yield kind, run(loop, lab, started, harm, nothing)
+                    yield kind, run(lab, started, harm, nothing)
                     if len(started.ranks.available()) < HOSTS:  # a lost rank cannot take part again
                         break
-
-
-def _end(loop: asyncio.AbstractEventLoop, context: AbstractAsyncContextManager[Session]) -> None:
-    loop.run_until_complete(context.__aexit__(None, None, None))
 
 
 def main() -> None:

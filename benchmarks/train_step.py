@@ -64,7 +64,7 @@ def compared(python: str, ranks: int, threads: int, *, batch: int, steps: int, r
     """The best of PyTorch and the best of ours, in turn."""
     numbers = [str(batch), str(steps)]
     theirs = [python, str(FOLDER / "torch_crnn.py"), *numbers, str(threads)]
-    ours = [sys.executable, str(FOLDER / "mindspore_crnn.py"), *numbers]
+    ours = [sys.executable, str(FOLDER / "mindspore_crnn.py"), *numbers, "crnn_small"]
     pairs = [(measure_torch(theirs, ranks, threads), measure(ours, ranks, threads)) for _ in range(rounds)]
     best = [min((pair[side] for pair in pairs), key=lambda found: found["seconds"]) for side in (0, 1)]
     assert best[0]["parameters"] == best[1]["parameters"], "the networks differ"
@@ -84,7 +84,7 @@ def rows(*, full: bool) -> Iterator[Row]:
         theirs, ours = (16 * ranks / found["seconds"] for found in best)
         of_one = of_one or ours
         yield Row(f"training crnn_small, batch 16, {name}", "PyTorch", "samples/s", ours, theirs)
-    command = under_mpirun([sys.executable, str(FOLDER / "mindspore_crnn.py"), "16", "100"])
+    command = under_mpirun([sys.executable, str(FOLDER / "mindspore_crnn.py"), "16", "100", "crnn_small"])
     seconds = min(measure(command, 1, 1)["seconds"] for _ in range(rounds))
     what = "training crnn_small, batch 16, two ranks of mpirun"
     yield Row(what, "ours with two threads", "samples/s", 32 / seconds, of_one)

@@ -44,6 +44,7 @@ from hccl_kit.cli import complain, exit_code_of
 from hccl_kit.cli.options import add_force, add_format, add_ssh_option, add_timeout, path_with
 from hccl_kit.cli.output_files import OutputFile, check_file, check_new_file, write_files
 from hccl_kit.cli.report import parts_of
+from hccl_kit.cli.tables import needs_table
 from hccl_kit.diagnosis.answer_text import as_page
 from hccl_kit.diagnosis.collecting import collect
 from hccl_kit.diagnosis.job import UnrecognisedError, diagnosis_of
@@ -206,11 +207,7 @@ def _remote(request: DiagnoseRequest, table: RankTable | None) -> Remote | None:
             fix="on each server: hccl-kit diagnose LOG --collect FILE.tar.gz; diagnose reads the archives together",
         )
     if table is None:
-        raise KitError(
-            "cli.diagnose.ssh-needs-rank",
-            "--ssh needs a rank table that lists the servers",
-            fix="hccl-kit diagnose TABLE --ssh",
-        )
+        raise needs_table("hccl-kit diagnose")
     hosts = [Host(server.id, address_of(server)) for server in table.servers]
     return Remote(hosts, ssh_start(os.environ, request.ssh_option), request.remote_folder, request.timeout)
 

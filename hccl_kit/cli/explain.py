@@ -18,6 +18,7 @@ import re
 import shlex
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from io import BufferedReader
 from json import JSONDecodeError, JSONDecoder
 from pathlib import Path
@@ -91,7 +92,12 @@ def _explain(request: ExplainRequest) -> int:
         )
     files = [word for word in request.what if _is_file(word)]
     text = " ".join(word for word in request.what if word not in files)
-    sources = [(file, _opened(file)) for file in files]
+    with ExitStack() as open_files:
+        sources = [(file, _opened(file, open_files)) for file in files]
+        return _explain_all(request, text, sources)
+
+
+def _explain_all(request: ExplainRequest, text: str, sources: Sequence[tuple[str, BufferedReader | None]]) -> int:
     tables = [(file, stream) for file, stream in sources if stream is None or _is_table(stream)]
     logs = [(file, stream) for file, stream in sources if stream is not None and not _is_table(stream)]
     if not (text.strip() or logs):
@@ -99,7 +105,7 @@ def _explain(request: ExplainRequest) -> int:
             "cli.explain.nothing-explain",
             "nothing to explain: only files are given",
             fix="hccl-check {files} reports everything in a table",
-            files=files[0] if files else "FILE",
+            files=sources[0][0] if sources else "FILE",
         )
     explanations = [explain(text)] if text.strip() else []
     explanations += [explain_log(stream, STDIN if file == "-" else file) for file, stream in logs]
@@ -159,13 +165,13 @@ def _is_folder(word: str) -> bool:
         return False
 
 
-def _opened(file: str) -> BufferedReader | None:
-    """A stream of what may be a log; None for a file with the name of a table."""
+def _opened(file: str, open_files: ExitStack) -> BufferedReader | None:
+    """A stream of what may be a log, which is closed with `open_files`; None for a file with the name of a table."""
     if file == "-":
         if sys.stdin is None:
             raise KitError("cli.explain.cannot-read-standard", "cannot read standard input: it is closed")
-        return opened(sys.stdin.fileno(), closes=False)
-    return None if file.endswith(".json") else open_log(Path(file))
+        return open_files.enter_context(opened(sys.stdin.fileno(), closes=False))
+    return None if file.endswith(".json") else open_files.enter_context(open_log(Path(file)))
 
 
 def _is_table(stream: BufferedReader) -> bool:

@@ -17,7 +17,6 @@ Exit codes: 0 nothing is bad; 1 something is bad, see the last lines; 2 could no
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 from collections.abc import Sequence
@@ -199,14 +198,10 @@ def _measure(job: LaunchPlan, request: SelftestRequest, baseline: Measured | Non
         servers.server(node, backend, command, environ, payload)
         for node, (command, payload) in zip(job.nodes, started, strict=True)
     ]
-
-    async def measured() -> Measured:
-        async with session(agents, shares_fate=backend in SHARES_FATE) as running:
-            effort = QUICK if request.quick else FULL
-            effort = on_cards(effort) if backend in ON_CARDS else effort
-            return await measure(running, effort, nothing, baseline=baseline, slow=request.slow, note=_note)
-
-    return asyncio.run(measured())
+    effort = QUICK if request.quick else FULL
+    effort = on_cards(effort) if backend in ON_CARDS else effort
+    with session(agents, shares_fate=backend in SHARES_FATE) as running:
+        return measure(running, effort, nothing, baseline=baseline, slow=request.slow, note=_note)
 
 
 def _commands(job: LaunchPlan, request: SelftestRequest) -> list[tuple[tuple[str, ...], bytes]]:

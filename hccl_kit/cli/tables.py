@@ -32,6 +32,16 @@ def read_table(file: str) -> RankTable:
     return _valid(file, _report(file))
 
 
+def needs_table(program: str) -> KitError:
+    """The error of a program that has --ssh and no table."""
+    return KitError(
+        "cli.tables.ssh-needs-table",
+        "--ssh needs a rank table that lists the servers",
+        fix="{program} TABLE --ssh",
+        program=program,
+    )
+
+
 def table_file(
     given: str, product: Product | None, silent: Collection[str] = ()
 ) -> tuple[RankTable, TableFile, list[str]]:

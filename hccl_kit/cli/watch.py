@@ -39,7 +39,7 @@ from hccl_kit.base.wording import as_note
 from hccl_kit.cli import complain, exit_code_of
 from hccl_kit.cli.options import add_reach, add_timeout, number, path_with
 from hccl_kit.cli.output_files import check_new_file
-from hccl_kit.cli.tables import read_table
+from hccl_kit.cli.tables import needs_table, read_table
 from hccl_kit.remote.probe import Reach
 from hccl_kit.watch import live_dump, run_folder
 from hccl_kit.watch.follow import Source, states
@@ -166,11 +166,7 @@ def _source(request: WatchRequest) -> Source:
             "cli.watch.dump-ssh", "--dump asks the ranks of this host", fix="run it on each server, without --ssh"
         )
     if not tables:
-        raise KitError(
-            "cli.watch.ssh-needs-rank",
-            "--ssh needs a rank table that lists the servers",
-            fix="hccl-kit watch TABLE --ssh",
-        )
+        raise needs_table("hccl-kit watch")
     given = Path(runs[0]) if runs else run_folder.DEFAULT
     here = run_folder.find(given) if given.is_dir() else given  # its name is the same on all servers of a start
     return Servers(

@@ -81,7 +81,7 @@ class Progress(NamedTuple):
         return self._replace(measured=replace(self.measured, **changes))
 
 
-async def measure(
+def measure(
     session: Session,
     effort: Effort,
     nothing: Measured,
@@ -97,46 +97,46 @@ async def measure(
     )
     progress = Progress(nothing, {card.rank: "" for card in cards})
     note(Message("selftest.starting", "starting the ranks"))
-    await session.ready(effort.start)
+    session.ready(effort.start)
     for number in range(effort.passes):
         which = Message("selftest.pass", "pass {number} of {passes}", number=number + 1, passes=effort.passes)
-        progress = await _measured_once(setting, progress, which, note)
+        progress = _measured_once(setting, progress, which, note)
     for number in range(AGAIN):
         suspects = weigh(_faults(setting, progress), progress.measured, baseline, slow=slow).doubts
         if not suspects:
             break
         again = Message("selftest.again-number", "{number} of {most} at most", number=number + 1, most=AGAIN)
         note(Message("selftest.again", "measuring again what looks slow ({number})", number=again))
-        progress = await _again(setting, progress, suspects)
+        progress = _again(setting, progress, suspects)
     note(Message("selftest.doing-collectives", "collectives over all ranks"))
     for number in range(AGAIN):
         has_doubt = any(fault.kind == "collective" for fault in _faults(setting, progress))
         if number >= effort.passes and not has_doubt:
             break
-        progress = await _collectives(setting, progress)
+        progress = _collectives(setting, progress)
     session.ranks.lose_without_result(progress.without)
     return _with_losses(setting, progress).measured
 
 
-async def _measured_once(setting: Setting, progress: Progress, which: Message, note: Callable[[str], None]) -> Progress:
+def _measured_once(setting: Setting, progress: Progress, which: Message, note: Callable[[str], None]) -> Progress:
     """A pass: the arithmetic of each rank, all pairs, halves of the servers."""
     rounds = len(setting.rounds)
     note(Message("selftest.doing-arithmetic", "{which}: arithmetic of each rank", which=which))
-    progress = await _arithmetic(setting, progress)
+    progress = _arithmetic(setting, progress)
     note(Message("selftest.doing-pairs", "{which}: {rounds} rounds of pairs", which=which, rounds=rounds))
-    progress = await _pairs(setting, progress, setting.rounds)
+    progress = _pairs(setting, progress, setting.rounds)
     note(Message("selftest.doing-halves", "{which}: halves of the servers", which=which))
-    return await _halves(setting, progress)
+    return _halves(setting, progress)
 
 
 def _faults(setting: Setting, progress: Progress) -> tuple[Fault, ...]:
     return judge(progress.measured, setting.baseline, slow=setting.slow)
 
 
-async def _again(setting: Setting, progress: Progress, suspects: Sequence[Fault]) -> Progress:
+def _again(setting: Setting, progress: Progress, suspects: Sequence[Fault]) -> Progress:
     """The rounds of the suspects, with the same load as before; the other pairs in them show what is usual now."""
     if any(fault.kind == "slow-card" for fault in suspects):
-        progress = await _arithmetic(setting, progress)
+        progress = _arithmetic(setting, progress)
     pairs = {pair for fault in suspects for pair in fault.pairs}
     for is_inside in (True, False):
         ranks = {rank for pair in pairs if setting.names.is_inside(pair) == is_inside for rank in pair}
@@ -144,25 +144,25 @@ async def _again(setting: Setting, progress: Progress, suspects: Sequence[Fault]
         suspected = [each for each in kind if pairs.intersection(each)]
         near = [each for each in kind if each not in suspected and ranks.intersection(chain(*each))]
         if suspected:  # all partners of both ends: their links tell a link from a port
-            progress = await _pairs(setting, progress, [*suspected, *near[:MOST_NEAR]])
+            progress = _pairs(setting, progress, [*suspected, *near[:MOST_NEAR]])
     if any(fault.kind == "slow-uplink" and not fault.pairs for fault in suspects):
-        progress = await _halves(setting, progress)
+        progress = _halves(setting, progress)
     return progress
 
 
-async def _arithmetic(setting: Setting, progress: Progress) -> Progress:
+def _arithmetic(setting: Setting, progress: Progress) -> Progress:
     session, effort = setting.session, setting.effort
     if session.ranks.is_over:
         return progress
     command = {"do": "compute", "seconds": effort.seconds}
-    results = await session.step(command, session.ranks.available(), effort.timeout)
+    results = session.step(command, session.ranks.available(), effort.timeout)
     computed = [Compute(rank, *result.values) for rank, result in sorted(results.items()) if len(result.values) == 2]
     reasons = {rank: results[rank].problem if rank in results else why for rank, why in progress.without.items()}
     without = {rank: why for rank, why in reasons.items() if rank not in {compute.rank for compute in computed}}
     return _with_losses(setting, Progress(with_compute(progress.measured, computed, setting.baseline), without))
 
 
-async def _pairs(setting: Setting, progress: Progress, rounds: Sequence[Round]) -> Progress:
+def _pairs(setting: Setting, progress: Progress, rounds: Sequence[Round]) -> Progress:
     """Rounds of pairs, one after the other: a pass."""
     links: list[Link] = []
     broken = {link.pair for link in progress.measured.links if link.bandwidth is None and len(link.ratios) > 1}
@@ -170,13 +170,13 @@ async def _pairs(setting: Setting, progress: Progress, rounds: Sequence[Round]) 
         available = set(setting.session.ranks.available())
         groups = [pair for pair in pairs if available.issuperset(pair) and pair not in broken]
         if groups and not setting.session.ranks.is_over:
-            results = await _all_reduce(setting, groups)
+            results = _all_reduce(setting, groups)
             links += [link_of(pair, [results[rank] for rank in pair]) for pair in groups if results.keys() >= set(pair)]
     measured = with_links(progress.measured, links, setting.baseline)
     return _with_losses(setting, progress._replace(measured=measured))
 
 
-async def _halves(setting: Setting, progress: Progress) -> Progress:
+def _halves(setting: Setting, progress: Progress) -> Progress:
     """An all-reduce in both halves at once, for each split of the servers; nothing if ranks or links are lost."""
     measured, known = progress.measured, setting.session.ranks
     is_broken = measured.lost or any(link.bandwidth is None for link in measured.links)
@@ -185,7 +185,7 @@ async def _halves(setting: Setting, progress: Progress) -> Progress:
     splits = []
     for split in measured.splits or _splits(setting):
         groups = [sorted(card.rank for card in measured.cards if card.server in half) for half in split.halves]
-        results = await _all_reduce(setting, groups)
+        results = _all_reduce(setting, groups)
         first, second = (
             half_of([results[rank] for rank in group]) if results.keys() >= set(group) else 0.0 for group in groups
         )
@@ -204,7 +204,7 @@ def _splits(setting: Setting) -> list[Split]:
     ]
 
 
-async def _collectives(setting: Setting, progress: Progress) -> Progress:
+def _collectives(setting: Setting, progress: Progress) -> Progress:
     """The operators over all ranks that are left."""
     effort, known = setting.effort, setting.session.ranks
     measured = progress.measured
@@ -215,15 +215,15 @@ async def _collectives(setting: Setting, progress: Progress) -> Progress:
         if known.is_over or len(ranks) < 2 or operator in known.skipped:
             continue
         command = _command(effort, operator, effort.sizes, [ranks])
-        results = await setting.session.step(command, ranks, effort.timeout)
+        results = setting.session.step(command, ranks, effort.timeout)
         measured = with_collectives(measured, collectives_of(operator, effort.sizes, results))
     return _with_losses(setting, progress._replace(measured=measured))
 
 
-async def _all_reduce(setting: Setting, groups: Sequence[Sequence[int]]) -> Mapping[int, Result]:
+def _all_reduce(setting: Setting, groups: Sequence[Sequence[int]]) -> Mapping[int, Result]:
     """An all-reduce in each group, all at once; the results of their ranks."""
     command = _command(setting.effort, "all_reduce", setting.effort.pair_sizes, groups)
-    return await setting.session.step(command, sorted(chain(*groups)), setting.effort.timeout)
+    return setting.session.step(command, sorted(chain(*groups)), setting.effort.timeout)
 
 
 def _command(

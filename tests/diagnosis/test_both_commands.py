@@ -1,14 +1,81 @@
-"""One line has one meaning: `explain` and `diagnose` read it by the same row."""
+"""One line has one meaning: `explain` and `diagnose` read it by the same row.
+
+`lines.txt` has lines of logs, and what both make of them. A row that begins with "> " is a line of a log; the rows
+below it are what `explain` says, and the facts that `diagnose` reads. `pytest tests/diagnosis/test_both_commands.py
+--update-golden` writes these; review the diff afterwards.
+"""
 
 from __future__ import annotations
 
-import pytest
+from pathlib import Path
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hccl_kit.base.errors import KitError
 from hccl_kit.diagnosis.errors.answers import answer_of, candidates
 from hccl_kit.diagnosis.errors.table import BY_CODE, ROWS
-from hccl_kit.diagnosis.facts import ArgumentMismatch, Fault, Heartbeat, VersionMismatch
-from hccl_kit.diagnosis.known_lines import explain_lines
+from hccl_kit.diagnosis.facts import ArgumentMismatch, Fact, Fault, Heartbeat, VersionMismatch
+from hccl_kit.diagnosis.lookup import explain
 from tests.diagnosis.logs.lines import facts_of, plog
+
+FILE = Path(__file__).with_name("lines.txt")
+LOGS = [
+    "".join(f"{row[2:]}\n" for row in block.split("\n") if row.startswith("> "))
+    for block in FILE.read_text(encoding="utf-8").split("\n\n")
+]
+
+
+def explained(log: str) -> list[str]:
+    """A row for each answer of `explain`: code and role, the meaning, and the values of the line; then the rules."""
+    try:
+        explanation = explain(log)
+    except KitError:
+        return []
+    rules = [rule.id for rule in explanation.rules]
+    return [
+        *(
+            f"  explain: {answer.code or 'no code'}, {answer.row.role}: " + "; ".join([answer.row.what, *answer.says])
+            for answer in explanation.answers
+        ),
+        *([f"  rules: {', '.join(rules) if len(rules) < 8 else len(rules)}"] if rules else []),
+    ]
+
+
+def row_of(fact: Fact) -> str:
+    """A fact with the fields that say something; of a long text the beginning."""
+    values = {name: value for name, value in fact._asdict().items() if str(value) not in ("None", "False", "")}
+    return f"  {type(fact).__name__}: " + ", ".join(f"{name} {str(value)[:60]}" for name, value in values.items())
+
+
+def test_each_line_is_explained_and_states_its_facts(request: pytest.FixtureRequest) -> None:
+    blocks = []
+    for log in LOGS:
+        facts = sorted(map(row_of, facts_of(log)))
+        blocks.append("\n".join([*(f"> {line}" for line in log.splitlines()), *explained(log), *facts]))
+    page = "\n\n".join(blocks) + "\n"
+    if request.config.getoption("--update-golden"):
+        FILE.write_text(page, encoding="utf-8")
+    assert page == FILE.read_text(encoding="utf-8")
+
+
+@given(st.sampled_from(LOGS), st.data())
+def test_a_truncated_line_states_no_more_than_the_whole_line(log: str, data: st.DataObject) -> None:
+    at = data.draw(st.integers(0, len(log) - 1))
+    whole = facts_of(log)
+    for fact in facts_of(log[:at]):
+        assert any(type(fact) is type(one) and is_part(fact, one) for one in whole), (fact, log[:at])
+
+
+def is_part(fact: Fact, whole: Fact) -> bool:
+    """Whether one fact is contained in the other; the text of a fault may be shorter, and fit another row."""
+    if isinstance(fact, Fault) and isinstance(whole, Fault):
+        fact, whole = (fault._replace(role=None, fix="") for fault in (fact, whole))
+    return all(
+        one is None or one is False or one == other or (isinstance(fact, Fault) and str(other).startswith(str(one)))
+        for one, other in zip(fact, whole, strict=True)
+    )
 
 
 def test_a_root_error_is_one_for_both_commands_with_its_values() -> None:
@@ -20,41 +87,6 @@ def test_a_root_error_is_one_for_both_commands_with_its_values() -> None:
         (fault,) = (fact for fact in facts_of(f"{row.example}\n") if isinstance(fact, Fault))
         assert (fault.role, fault.is_symptom, fault.fix) == (answer.row.role, False, answer.row.fix), row.what
         assert all(sentence in fault.kind for sentence in answer.says if answer.row is row), row.what
-
-
-@pytest.mark.parametrize(
-    ("line", "words"),
-    [
-        (plog("this package does not support hrtRaAiQpX for device, please change new package"), "hrtRaAiQpX"),
-        (plog("x.cc:5,BatchPut, Error: ret=1 [BatchPut] AICPU launch failed, code: 3"), "BatchPut, the result 3"),
-        (plog("drv report: HBM multi bit ecc error, devid 3", module="DRV"), "HBM ECC"),
-        (plog("hdc send msg failed, ret 25", module="DRV"), "connection to the card was lost"),
-    ],
-)
-def test_a_root_error_of_a_module_has_the_values_of_its_line(line: str, words: str) -> None:
-    (fault,) = (fact for fact in facts_of(line) if isinstance(fact, Fault))
-    assert (fault.role, fault.is_symptom) == ("cause", False)
-    assert words in fault.kind
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "The HCCL versions are inconsistent: tag [g_1], local_version [7.1], remote_version [8.2]",
-        "The HCCL versions are inconsistent. The local version is 7.1, while the remote version is 8.2.",
-        "The Toolkit (cann-hcomm) versions are inconsistent. The local version is 7.1 (version file:"
-        " $ASCEND_HOME_PATH/share/info/hccl/version.info), while the remote version is 8.2.",
-        "[InitChannelStage] Inconsistent HCCL Versions. local_version 7.1, remote_version 8.2.",
-        "[InitChannelStage] Inconsistent Toolkit (cann-hcomm) Versions. The local 7.1, while the remote 8.2.",
-    ],
-)
-def test_each_form_of_ei0008_names_both_versions(text: str) -> None:
-    assert VersionMismatch("7.1", "8.2") in facts_of(plog(text))
-    found = explain_lines([plog(text).strip()])
-    assert found is not None
-    assert found.answers[0].code == "EI0008"
-    assert found.answers[0].says[0].startswith("here 7.1")
-    assert found.answers[0].says[0].endswith("at the far end 8.2")
 
 
 def test_both_packages_of_a_rank_are_named() -> None:

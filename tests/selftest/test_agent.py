@@ -12,18 +12,6 @@ import pytest
 
 from hccl_kit.selftest.agent import Agent, Order
 
-GOOD: dict[str, Any] = {"backend": "gloo", "environ": {"A": "1"}, "workers": [{"RANK": "3"}]}
-
-
-def test_reads_a_command() -> None:
-    assert Order.parse(GOOD) == Order("gloo", {"A": "1"}, [{"RANK": "3"}])
-
-
-@pytest.mark.parametrize("workers", [7, [7], [{}], [{"RANK": "x"}], [{"RANK": None}]], ids=str)
-def test_an_invalid_command_is_rejected(workers: Any) -> None:
-    assert Order.parse({**GOOD, "workers": workers}) is None
-    assert Order.parse(None) is None
-
 
 def test_reports_the_end_of_a_rank_after_a_failed_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))

@@ -2,7 +2,6 @@
 a slow path.
 """
 
-import json
 import os
 import signal
 import subprocess
@@ -15,7 +14,6 @@ from typing import Any
 import pytest
 
 import hccl_kit
-from hccl_kit.selftest.servers import BACKENDS
 from tests.lab.hosts import Hosts, hosts, needs_hosts
 from tests.places import ROOT
 from tests.selftest.jobs import PATIENCE, PROGRAM, report
@@ -54,9 +52,24 @@ def blamed(document: Any) -> list[tuple[str, list[int]]]:
     return [(fault["kind"], fault["ranks"]) for fault in document["faults"]]
 
 
-def test_a_healthy_cluster_has_no_fault(lab: Hosts, tmp_path: Path) -> None:
+def test_a_healthy_cluster_has_no_fault_and_ranks_listen_on_the_address_of_their_host_only(
+    lab: Hosts, tmp_path: Path
+) -> None:
     pytest.importorskip("torch")
-    document = measured(start(lab, table(lab, tmp_path, 2), "--backend", "gloo"))
+    process = start(lab, table(lab, tmp_path, 2), "--backend", "gloo")
+    seen: set[str] = set()
+
+    def look() -> None:
+        while process.poll() is None:
+            done = lab.run(1, ["ss", "-ltnpH"])
+            seen.update(line.split()[3] for line in done.stdout.splitlines() if "python" in line)
+            time.sleep(0.2)
+
+    watcher = threading.Thread(target=look)
+    watcher.start()
+    document = measured(process)
+    watcher.join()
+    assert {place.rpartition(":")[0] for place in seen} <= {lab.addresses[1]}
     assert blamed(document) == []
     home = {card["rank"]: card["server"] for card in document["cards"]}
     assert home == {rank: lab.addresses[rank // 2] for rank in range(6)}
@@ -76,12 +89,11 @@ def test_a_slow_path_between_two_groups_of_hosts_is_named(tmp_path: Path) -> Non
     ]
 
 
-@pytest.mark.parametrize("backend", ["gloo", "mindspore"])
-def test_a_host_slowed_by_its_cable_is_named(backend: str, lab: Hosts, tmp_path: Path) -> None:
-    pytest.importorskip(BACKENDS[backend])
+def test_a_host_slowed_by_its_cable_is_named(lab: Hosts, tmp_path: Path) -> None:
+    pytest.importorskip("mindspore")
     lab.slow(1, 20)
     try:
-        document = measured(start(lab, table(lab, tmp_path), "--backend", backend))
+        document = measured(start(lab, table(lab, tmp_path), "--backend", "mindspore"))
     finally:
         lab.full_speed(1)
     assert blamed(document) == [("slow-port", [1])]
@@ -112,13 +124,12 @@ def test_a_host_without_network_is_named(lab: Hosts, tmp_path: Path) -> None:
     assert [link["ranks"] for link in document["links"]] == [[0, 1]]
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
-def test_a_lost_rank_on_another_host_is_named(number: signal.Signals, lab: Hosts, tmp_path: Path) -> None:
+def test_a_killed_rank_on_another_host_is_named(lab: Hosts, tmp_path: Path) -> None:
     pytest.importorskip("torch")
     process = start(lab, table(lab, tmp_path), "--backend", "gloo")
     assert wait_until(lambda: bool(workers(lab, 1)) or process.poll() is not None, PATIENCE)
     time.sleep(1)
-    os.kill(workers(lab, 1)[0], number)
+    os.kill(workers(lab, 1)[0], signal.SIGKILL)
     assert blamed(measured(process)) == [("lost", [1])]
     assert wait_until(lambda: not workers(lab, 1), 10)
 
@@ -143,21 +154,3 @@ def workers(lab: Hosts, index: int) -> list[int]:
         if "hccl_kit.selftest.ranks.worker" in words:
             found.append(pid)
     return found
-
-
-def test_ranks_listen_on_the_address_of_their_host_only(lab: Hosts, tmp_path: Path) -> None:
-    pytest.importorskip("torch")
-    process = start(lab, table(lab, tmp_path), "--backend", "gloo")
-    seen: set[str] = set()
-
-    def look() -> None:
-        while process.poll() is None:
-            done = lab.run(1, ["ss", "-ltnpH"])
-            seen.update(line.split()[3] for line in done.stdout.splitlines() if "python" in line)
-            time.sleep(0.2)
-
-    watcher = threading.Thread(target=look)
-    watcher.start()
-    json.loads(process.communicate(timeout=PATIENCE)[0])
-    watcher.join()
-    assert {place.rpartition(":")[0] for place in seen} <= {lab.addresses[1]}

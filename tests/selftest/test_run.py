@@ -1,6 +1,5 @@
 """Complete runs on a simulated network with the noise of a busy machine, with or without a planted fault."""
 
-import asyncio
 import random
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain, combinations
@@ -35,10 +34,10 @@ class Fabric:
         self.dice, self.noise, self.speed = dice, noise, speed
         self.steps: list[Mapping[str, Any]] = []
 
-    async def ready(self, _seconds: float) -> None:
+    def ready(self, _seconds: float) -> None:
         """Immediately ready."""
 
-    async def step(self, command: Mapping[str, Any], ranks: Sequence[int], _timeout: float) -> dict[int, Result]:
+    def step(self, command: Mapping[str, Any], ranks: Sequence[int], _timeout: float) -> dict[int, Result]:
         self.steps.append(command)
         if command["do"] == "compute":
             return {rank: Result((), (100 * self.noise(self.dice), 8 * self.noise(self.dice))) for rank in ranks}
@@ -54,7 +53,7 @@ class Fabric:
 def run(fabric: Fabric, servers: int) -> Weighed:
     nothing = Measured("gloo", job(servers, len(fabric.ranks.phases()) // servers))
     session = cast(Session, fabric)
-    measured = asyncio.run(measure(session, QUICK, nothing, baseline=None, slow=0.5, note=lambda _: None))
+    measured = measure(session, QUICK, nothing, baseline=None, slow=0.5, note=lambda _: None)
     return weigh(judge(measured), measured)
 
 
@@ -103,10 +102,10 @@ def test_a_path_that_is_only_slow_under_load_is_named_by_the_halves() -> None:
         return 1.0 if (one < 3) == (other < 3) else 0.1
 
     class Contended(Fabric):
-        async def step(self, command: Mapping[str, Any], ranks: Sequence[int], timeout: float) -> dict[int, Result]:
+        def step(self, command: Mapping[str, Any], ranks: Sequence[int], timeout: float) -> dict[int, Result]:
             are_pairs = all(len(group) == 2 for group in command.get("groups", ()))
             self.speed = (lambda *_: 1.0) if are_pairs else speed
-            return await super().step(command, ranks, timeout)
+            return super().step(command, ranks, timeout)
 
     fabric = Contended(5, random.Random(1), NOISE["quiet"], speed)
     assert blamed(run(fabric, 5)) == [("slow-uplink", (0, 1, 2, 3, 4))]

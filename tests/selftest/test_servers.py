@@ -40,10 +40,10 @@ def test_cards_of_a_plan() -> None:
 
 def test_a_command_round_trips() -> None:
     order = Order("gloo", {"A": "1"}, [{"RANK": "0"}, {"RANK": "1"}])
-    assert Order.parse(decode(encode(order.to_message()))) == order
+    assert Order.parse(decode(encode(order._asdict()))) == order
 
 
-@pytest.mark.parametrize("message", [None, {}, {"backend": "gloo", "environ": 3, "workers": []}, {"workers": [3]}])
+@pytest.mark.parametrize("message", [None, {}, {"backend": "gloo", "environ": {}}])
 def test_an_invalid_command_is_refused(message: dict[str, object] | None) -> None:
     assert Order.parse(message) is None
 

@@ -1,6 +1,5 @@
 """A session with misbehaving servers, whose agents are small test programs."""
 
-import asyncio
 import sys
 import time
 import tracemalloc
@@ -59,16 +58,13 @@ def server(folder: Path, name: str, ranks: tuple[int, ...], program: str) -> Ser
 def played(
     servers: list[Server], *, shares_fate: bool = False, steps: int = 1
 ) -> tuple[RankStates, list[dict[int, Result]]]:
-    async def play() -> tuple[RankStates, list[dict[int, Result]]]:
-        async with session(servers, shares_fate=shares_fate) as started:
-            await started.ready(PATIENCE)
-            results = []
-            for _ in range(steps):
-                if not started.ranks.is_over:
-                    results.append(await started.step({"do": "compute"}, started.ranks.available(), 1.0))
-            return started.ranks, results
-
-    return asyncio.run(play())
+    with session(servers, shares_fate=shares_fate) as started:
+        started.ready(PATIENCE)
+        results = []
+        for _ in range(steps):
+            if not started.ranks.is_over:
+                results.append(started.step({"do": "compute"}, started.ranks.available(), 1.0))
+        return started.ranks, results
 
 
 @pytest.fixture(autouse=True)
@@ -130,14 +126,9 @@ def test_without_results_ranks_are_lost(
     """A rank that is ready but gives no result or an invalid one is lost at the end of the test."""
     monkeypatch.setattr(module, "MARGIN", 0.3)
     program = GOOD + READY + f"for line in sys.stdin: {answer or 'pass'}\n"
-
-    async def play() -> Measured:
-        async with session([server(tmp_path, "a", (0,), program)], shares_fate=shares_fate) as started:
-            effort = QUICK._replace(timeout=0.3, start=5.0)
-            nothing = Measured("gloo", (Card(0, "a", 0),))
-            return await measure(started, effort, nothing, baseline=None, slow=0.5, note=lambda _: None)
-
-    measured = asyncio.run(play())
+    effort, nothing = QUICK._replace(timeout=0.3, start=5.0), Measured("gloo", (Card(0, "a", 0),))
+    with session([server(tmp_path, "a", (0,), program)], shares_fate=shares_fate) as started:
+        measured = measure(started, effort, nothing, baseline=None, slow=0.5, note=lambda _: None)
     why = "its result cannot be read; is another version of hccl-kit there?" if answer else "no end after 0.6 s"
     assert measured.lost == (LostRank(0, "no result", why),)
     (fault,) = judge(measured)
@@ -147,30 +138,22 @@ def test_without_results_ranks_are_lost(
 def test_a_late_rank_takes_part_again(tmp_path: Path) -> None:
     """On a busy machine a step may exceed its timeout."""
     programs = [server(tmp_path, "a", (0, 1), GOOD + READY + LATE)]
-
-    async def play() -> tuple[dict[int, Result], list[int], list[int]]:
-        async with session(programs, shares_fate=False) as started:
-            await started.ready(5.0)
-            first = await started.step({"do": "compute"}, [0, 1], 1.0)
-            then = started.ranks.available()
-            await started.step({"do": "compute"}, [0], 1.0)
-            return first, then, started.ranks.available()
-
-    results = {0: Result((), (1.0, 2.0)), 1: Result(problem="no end after 1.5 s")}
-    assert asyncio.run(play()) == (results, [0], [0, 1])
+    with session(programs, shares_fate=False) as started:
+        started.ready(5.0)
+        results = started.step({"do": "compute"}, [0, 1], 1.0)
+        assert results == {0: Result((), (1.0, 2.0)), 1: Result(problem="no end after 1.5 s")}
+        assert started.ranks.available() == [0]
+        started.step({"do": "compute"}, [0], 1.0)
+        assert started.ranks.available() == [0, 1]
 
 
 def test_ranks_that_start_one_after_the_other_have_enough_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As on a busy server: each takes less than the timeout, all together more. One without progress is lost."""
     monkeypatch.setattr(module, "SILENCE", 60.0)
     program = GOOD + "for rank in (0, 1, 2): time.sleep(3); say(rank, event='ready')\ninput()\n"
-
-    async def play() -> RankStates:
-        async with session([server(tmp_path, "a", (0, 1, 2, 3), program)], shares_fate=False) as started:
-            await started.ready(5.0)
-            return started.ranks
-
-    assert losses(asyncio.run(play())) == [(3, "not started", "its framework did not load within 5 s")]
+    with session([server(tmp_path, "a", (0, 1, 2, 3), program)], shares_fate=False) as started:
+        started.ready(5.0)
+    assert losses(started.ranks) == [(3, "not started", "its framework did not load within 5 s")]
 
 
 def test_invalid_messages_are_ignored(tmp_path: Path) -> None:
@@ -188,16 +171,12 @@ say(0, event="put", key="k", value="v", to=[0, 99, None, []])
 
 def test_an_endless_line_loses_the_server(tmp_path: Path) -> None:
     program = GOOD + READY + "lock.acquire()\nsys.stdout.write('x' * 3_000_000)\nsys.stdout.flush()\ntime.sleep(60)\n"
-
-    async def play() -> RankStates:
-        async with session([server(tmp_path, "a", (0,), program)], shares_fate=False) as started:
-            await started.ready(60.0)
-            end = time.monotonic() + 60.0
-            while not started.ranks.lost and time.monotonic() < end:
-                await asyncio.sleep(0.1)
-            return started.ranks
-
-    assert [how for _, how, _ in losses(asyncio.run(play()))] == ["unreachable"]
+    with session([server(tmp_path, "a", (0,), program)], shares_fate=False) as started:
+        started.ready(60.0)
+        end = time.monotonic() + 60.0
+        while not started.ranks.lost and time.monotonic() < end:
+            started.listen()
+    assert [how for _, how, _ in losses(started.ranks)] == ["unreachable"]
 
 
 def test_values_put_by_a_rank_reach_its_partners(tmp_path: Path) -> None:
@@ -215,11 +194,11 @@ def test_a_value_that_is_put_before_its_reader_was_started_waits_for_it(
     taker = GOOD + 'line = json.loads(sys.stdin.readline())\nassert line["value"] == "v"\n' + READY + OBEY
     start = module.Session.start
 
-    async def start_late(self: module.Session, server: Server) -> None:
+    def start_late(self: module.Session, server: Server) -> None:
         if server.id == "b":
             while 0 in self.ranks.unready():
-                await asyncio.sleep(0.05)
-        await start(self, server)
+                self.listen()
+        start(self, server)
 
     monkeypatch.setattr(module.Session, "start", start_late)
     ranks, _ = played([server(tmp_path, "a", (0,), giver), server(tmp_path, "b", (1,), taker)])
@@ -247,20 +226,15 @@ sys.exit(255)
 
 def test_a_line_that_is_too_long_loses_the_server(tmp_path: Path) -> None:
     ranks, _ = played([server(tmp_path, "b", (0,), f"print('x' * {MAX_LINE + 1}, flush=True)\ninput()\ninput()\n")])
-    assert losses(ranks) == [(0, "unreachable", f"its agent wrote a line of more than {MAX_LINE} bytes")]
+    assert losses(ranks) == [(0, "unreachable", f"it sent a line of more than {MAX_LINE} bytes")]
 
 
 def test_a_leftover_child_of_a_server_does_not_delay_the_end(tmp_path: Path) -> None:
     """Such as the shared connection of ssh, which stays open and inherits its standard error."""
     left = 'import subprocess\nsubprocess.Popen(["sleep", "90"], stdin=-3, stdout=-3, start_new_session=True)\n'
     began = time.monotonic()
-
-    async def play() -> RankStates:
-        async with session([server(tmp_path, "b", (0,), left)], shares_fate=False) as started:
-            await started.ready(60.0)
-            return started.ranks
-
-    assert losses(asyncio.run(play())) == [(0, "unreachable", "its agent ended")]
+    ranks, _ = played([server(tmp_path, "b", (0,), left)])
+    assert losses(ranks) == [(0, "unreachable", "exit code 0")]
     assert time.monotonic() - began < 60
 
 
@@ -281,15 +255,11 @@ def test_messages_for_a_server_that_does_not_read_take_bounded_memory(
         server(tmp_path, "a", (0,), GOOD + flood + READY + OBEY),
         server(tmp_path, "b", (1,), GOOD + READY + "time.sleep(60)\n"),
     ]
-
-    async def play() -> int:
-        tracemalloc.start()
-        async with session(servers, shares_fate=False) as started:
-            await started.ready(60.0)
-            return tracemalloc.get_traced_memory()[0]
-
+    tracemalloc.start()
     try:
-        assert asyncio.run(play()) < 16 << 20
+        with session(servers, shares_fate=False) as started:
+            started.ready(60.0)
+            assert tracemalloc.get_traced_memory()[0] < 16 << 20
     finally:
         tracemalloc.stop()
 
@@ -298,12 +268,8 @@ def test_an_error_during_the_start_leaves_no_process(tmp_path: Path) -> None:
     """Such as Ctrl-C; here the command of the second server has a character that no program can be given."""
     note = f"import os\nopen({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid()))\n"
     first = server(tmp_path, "a", (0,), note + GOOD + READY + OBEY)
-
-    async def play() -> None:
-        async with session([first, Server("b", ("\0",), (1,), Order("gloo", {}, []))], shares_fate=False):
-            pytest.fail("both have started")
-
-    with pytest.raises(ValueError, match="null byte"):
-        asyncio.run(play())
+    servers = [first, Server("b", ("\0",), (1,), Order("gloo", {}, []))]
+    with pytest.raises(ValueError, match="null byte"), session(servers, shares_fate=False):
+        pytest.fail("both have started")
     number = (tmp_path / "pid").read_text() if (tmp_path / "pid").exists() else "none"
     assert not Path(f"/proc/{number}").exists()

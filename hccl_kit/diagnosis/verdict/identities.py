@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from hccl_kit.diagnosis.facts import Card, Connected, NeverConnected, Process, Progress
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect
-from hccl_kit.diagnosis.verdict.job import Rank
+from hccl_kit.diagnosis.verdict.job import Rank, stated
 from hccl_kit.diagnosis.verdict.record import Record
 from hccl_kit.diagnosis.verdict.runs import START
 
@@ -109,15 +109,8 @@ def eliminated(ranks: list[Rank], size: int | None) -> list[Rank]:
     if len(nameless) != 1 or size is None or not _is_of_job(nameless[0], ranks):
         return ranks
     left = set(range(size)) - {rank.number for rank in ranks}
-    unheard = [
-        set(event.fact.ranks) for rank in ranks for event in rank.events if isinstance(event.fact, NeverConnected)
-    ]
-    came = [
-        set(event.fact.ranks)
-        for rank in ranks
-        for event in rank.events
-        if isinstance(event.fact, Connected) and event.fact.expected == size
-    ]
+    unheard = [set(fact.ranks) for _, _, fact in stated(ranks, NeverConnected)]
+    came = [set(fact.ranks) for _, _, fact in stated(ranks, Connected) if fact.expected == size]
     left = left if nameless[0].is_cut else left.intersection(*unheard).difference(*came)
     if len(left) != 1:
         return ranks

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from signal import SIGTERM
+from typing import TypeVar
 
 from hccl_kit.diagnosis.errors.message import NO_ADDRESS
 from hccl_kit.diagnosis.facts import (
@@ -46,6 +47,7 @@ EXPLAINED = (
     VersionMismatch,
 )
 """Errors with causes of their own, of which an earlier error is none."""
+_Kind = TypeVar("_Kind")
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,11 @@ class Rank:
         if self.is_cut or (self.last is not None and self.last - event.time > NEAR):
             return True  # what a log has lost may show that the process went on
         return any(isinstance(other.fact, EXPLAINED) and is_later(other, event) for other in self.events)
+
+
+def stated(ranks: Iterable[Rank], kind: type[_Kind]) -> list[tuple[Rank, Event, _Kind]]:
+    """The facts of this kind that ranks state, in the order of the ranks and of their lines."""
+    return [(rank, event, event.fact) for rank in ranks for event in rank.events if isinstance(event.fact, kind)]
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from hccl_kit.diagnosis.facts import (
     Watchdog,
 )
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect, Wait
-from hccl_kit.diagnosis.verdict.job import Job, Rank
+from hccl_kit.diagnosis.verdict.job import Job, Rank, stated
 
 CODES = {
     LinkTimedOut: "EI0006",
@@ -129,12 +129,7 @@ def waits(job: Job) -> Waits:
         for event in rank.events:
             if isinstance(event.fact, WAITING):
                 waiting.setdefault(rank.suspect, event)
-    inside = frozenset(
-        rank.suspect
-        for rank in job.ranks
-        for event in rank.events
-        if isinstance(event.fact, OperatorTimedOut) and event.fact.awaited == "local"
-    )
+    inside = frozenset(rank.suspect for rank, _, fact in stated(job.ranks, OperatorTimedOut) if fact.awaited == "local")
     return Waits(edges, waiting, inside)
 
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from hccl_kit.launch.emitters import kubernetes, pod_program, pod_table, restarts
+from hccl_kit.launch.emitters import kubernetes, pod_options, pod_program, pod_table
 from hccl_kit.launch.emitters.hardware import hardware_of
 from hccl_kit.launch.emitters.kubernetes import PodJob
 from hccl_kit.launch.emitters.manifest import Value
@@ -67,7 +67,7 @@ def emit(
             job,
             framework,
             plan.master_port or PORT,
-            restarts.number(max_restarts, most=MAX_RESTARTS),
+            pod_options.restarts(max_restarts, MAX_RESTARTS),
             host_network=host_network,
         ),
         pod_program.program(job, FRAMEWORKS[framework].source),

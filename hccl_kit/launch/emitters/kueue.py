@@ -9,16 +9,14 @@ from __future__ import annotations
 import re
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.launch.emitters.pod_options import SUBDOMAIN
 from hccl_kit.table.document import shown
 
 QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 UNCONSTRAINED = "unconstrained"
 _ANNOTATION = "kueue.x-k8s.io/podset-{}-topology"
 _WITH_LEVEL = re.compile(
-    r"(required|preferred)="
-    r"((?:[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*/)?"
-    r"(?:[A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])",
-    re.ASCII,
+    rf"(required|preferred)=((?:{SUBDOMAIN}/)?(?:[A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])", re.ASCII
 )
 _LONGEST = 316
 """Characters of the label of a level."""

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.frameworks import FRAMEWORKS, PYTORCH
-from hccl_kit.launch.emitters import kubernetes, kueue, pod_program, pod_table, restarts
+from hccl_kit.launch.emitters import kubernetes, kueue, pod_options, pod_program, pod_table
 from hccl_kit.launch.emitters.hardware import Hardware
 from hccl_kit.launch.emitters.kubernetes import CONTAINER, PodJob
 from hccl_kit.launch.emitters.manifest import Value
@@ -26,10 +26,11 @@ from hccl_kit.table.document import shown
 
 RESOURCE = "huawei.com/Ascend910"
 VOLUME = "rank-table"
-_NAME = re.compile(r"(?=.{1,63}\Z)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*", re.ASCII)
+_NAME = re.compile(rf"(?=.{{1,63}}\Z){pod_options.SUBDOMAIN}", re.ASCII)
 """Names of queues, which stand in a label, and of ConfigMaps."""
-_RESOURCE = re.compile(r"(?=.{1,253}/)([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)*[a-z0-9]([a-z0-9-]*[a-z0-9])?"
-                       r"/[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?", re.ASCII)  # fmt: skip
+_RESOURCE = re.compile(
+    rf"(?=.{{1,253}}/){pod_options.SUBDOMAIN}/[A-Za-z0-9]([A-Za-z0-9._-]{{0,61}}[A-Za-z0-9])?", re.ASCII
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +213,7 @@ def _restarts(kind: Kind, text: str | None) -> int:
             fix="--to jobset, trainjob or rayjob starts all of them",
             kind=kind.name,
         )
-    return restarts.number(text, most=restarts.MOST)
+    return pod_options.restarts(text)
 
 
 def _assert_host_network(table_map: str | None, *, host_network: bool) -> None:

@@ -1,4 +1,4 @@
-"""What users add to the pods of a job: volumes, a volume for the logs, processors and memory."""
+"""What users add to the pods of a job: volumes, a volume for the logs, processors and memory, restarts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from hccl_kit.table.document import shown
 
 LOG_FOLDER = "/hccl-logs"
 """Where the volume for the logs is in a pod."""
-_CLAIM = re.compile(r"(?=.{1,253}\Z)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*", re.ASCII)
+MAX_RESTARTS = 1000
+SUBDOMAIN = r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*"
+"""The form of the names of most objects of Kubernetes (RFC 1123), of any length."""
+_CLAIM = re.compile(rf"(?=.{{1,253}}\Z){SUBDOMAIN}", re.ASCII)
 _CPUS = re.compile(r"[1-9][0-9]{0,5}(\.[0-9]{1,3})?|0\.[0-9]{1,3}|[1-9][0-9]{0,8}m", re.ASCII)
 _MEMORY = re.compile(r"[1-9][0-9]{0,11}(Mi|Gi|Ti|M|G|T)", re.ASCII)
 
@@ -78,6 +81,20 @@ def resources(cpus: str | None, memory: str | None) -> dict[str, str]:
                 example=example,
             )
     return {name: text for name, text in (("cpu", cpus), ("memory", memory)) if text is not None}
+
+
+def restarts(text: str | None, most: int = MAX_RESTARTS) -> int:
+    """How often the controller starts all pods again: the number that `--max-restarts` gives, or 0. Raises KitError."""
+    if text is None:
+        return 0
+    if not re.fullmatch("[0-9]{1,4}", text, re.ASCII) or int(text) > most:
+        raise KitError(
+            "launch.restarts.max-restarts",
+            "--max-restarts is {text}; accepted: 0 to {most}",
+            text=shown(text),
+            most=most,
+        )
+    return int(text)
 
 
 def _source(option: str, text: str, kind: str) -> Value:

@@ -12,9 +12,9 @@ import subprocess
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from typing import IO, Generic, TypeVar
 
-from hccl_kit.agent import lines
-from hccl_kit.agent.lines import LIFE, SILENCE, Lines, Order, Ready, Refused, Report
+from hccl_kit.agent.lines import SILENCE, Lines
 from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import printable
 from hccl_kit.base.wording import exit_code, killed_by
@@ -26,19 +26,27 @@ MAX_NOISE = 1 << 20
 """Bytes that a login may print before the agent does."""
 MAX_STDERR = 4096
 """Bytes of standard error that are kept: its end."""
+Report = TypeVar("Report")
 
 
-class Connection:
+class Connection(Generic[Report]):
     """`words` is the command that reaches the server and runs the agent there, which is sent `payload`.
 
-    `reports` are those that nobody has taken yet. `lost`: why there will be no more, "" while there may be. `tell_news`
-    is called when either has changed.
+    `report_of` reads a line of the agent, and raises ValueError for any other. `reports` are those that were not taken
+    yet. `lost`: why there will be no more, "" while there may be. `tell_news` is called when either has changed.
     """
 
     tell_news: Callable[[], object]
 
-    def __init__(self, words: Sequence[str], payload: bytes, selector: selectors.BaseSelector) -> None:
+    def __init__(
+        self,
+        words: Sequence[str],
+        payload: bytes,
+        selector: selectors.BaseSelector,
+        report_of: Callable[[bytes], Report],
+    ) -> None:
         self.selector = selector
+        self.report_of = report_of
         self.lines = Lines()
         self.reports: list[Report] = []
         self.lost = ""
@@ -68,15 +76,12 @@ class Connection:
             os.set_blocking(pipe, False)
             selector.register(pipe, event, ready)
 
-    def tell(self, order: Order | None) -> None:
-        """Send an order, or a sign of life."""
+    def send(self, data: bytes) -> None:
+        """Send lines, behind what waits."""
         if self.lost:
             return
-        data = LIFE if order is None else lines.line(order)
         if not self.to_send:
             self.selector.register(self.stdin, selectors.EVENT_WRITE, self._write)
-        elif order is None:
-            return  # what waits is a sign of life too
         self.to_send = memoryview(bytes(self.to_send) + data)
 
     def take(self) -> list[Report]:
@@ -91,14 +96,14 @@ class Connection:
             silent = f"{now - self.heard:.0f}"
             self._lose(Message("launch.no-sign-of-life", "no sign of life in {seconds} s", seconds=silent))
 
+    def hang_up(self) -> None:
+        """Close its standard input: the agent ends its ranks, and itself."""
+        self._close(self.process.stdin)
+
     def close(self) -> None:
         """End the process; the agent ends its ranks if there are any."""
-        for pipe in (self.stdin, self.stdout, self.stderr):
-            if pipe in self.selector.get_map():
-                self.selector.unregister(pipe)
         for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
-            if stream:
-                stream.close()
+            self._close(stream)
         with suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGTERM)
         with suppress(subprocess.TimeoutExpired):
@@ -106,6 +111,12 @@ class Connection:
         with suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
+
+    def _close(self, stream: IO[bytes] | None) -> None:
+        if stream and not stream.closed:
+            if stream.fileno() in self.selector.get_map():
+                self.selector.unregister(stream.fileno())
+            stream.close()
 
     def _write(self) -> None:
         try:
@@ -134,13 +145,13 @@ class Connection:
         if self.lost:
             return
         try:
-            report = lines.report(text)
+            report = self.report_of(text)
         except ValueError:
             self.noise += len(text)
             if self.is_ready or self.noise > MAX_NOISE:
                 raise
             return
-        self.is_ready |= isinstance(report, (Ready, Refused))
+        self.is_ready = True
         self.reports.append(report)
         self.tell_news()
 

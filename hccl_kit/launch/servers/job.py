@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from hccl_kit.agent.assignment import Assignment
 from hccl_kit.agent.job import Action, Job, Lost, State, begin, exit_code
+from hccl_kit.agent.lines import Report, report
 from hccl_kit.agent.run_folder import STARTED_HERE
 from hccl_kit.agent.screen import Screen
 from hccl_kit.agent.supervise import Supervisor, signals
@@ -173,12 +174,13 @@ def _allow_open_files(servers: int) -> None:
 
 def _connect(
     way: Way, plan: LaunchPlan, payload: bytes, server: Server, selector: selectors.BaseSelector
-) -> Connection:
+) -> Connection[Report]:
     """Reach a server, and start the agent there."""
     node = plan.nodes[server.number]
     python = python_of(way.pythons, node.id, node.address)
     words = command(python, "hccl_kit.agent", "--member", size=len(payload), minor=OLDEST)
-    return Connection(way.reach(node, words), payload + server.assignment.to_json().encode() + b"\n", selector)
+    told = payload + server.assignment.to_json().encode() + b"\n"
+    return Connection(way.reach(node, words), told, selector, report)
 
 
 def _fetch(way: Way, plan: LaunchPlan, servers: Servers, folder: Path, screen: Screen) -> None:

@@ -89,7 +89,7 @@ class Servers:
     def __init__(
         self,
         assignments: Sequence[Assignment],
-        connect: Callable[[Server, selectors.BaseSelector], Connection],
+        connect: Callable[[Server, selectors.BaseSelector], Connection[Report]],
         selector: selectors.BaseSelector,
         screen: Screen,
     ) -> None:

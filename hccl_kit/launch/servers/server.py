@@ -10,7 +10,7 @@ from enum import Enum
 from hccl_kit.agent import report
 from hccl_kit.agent.assignment import Assignment
 from hccl_kit.agent.job import Exited, Hung
-from hccl_kit.agent.lines import At, Describe, End, Failure, Order
+from hccl_kit.agent.lines import LIFE, At, Describe, End, Failure, Order, Report, line
 from hccl_kit.agent.texts import phrase
 from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import clean
@@ -38,7 +38,7 @@ class Server:
     `has_logs`: it answers, and its logs are not on a disk of this host.
     """
 
-    connection: Connection
+    connection: Connection[Report]
 
     def __init__(self, number: int, assignment: Assignment) -> None:
         self.number = number
@@ -55,8 +55,9 @@ class Server:
 
     def tell(self, order: Order | None) -> None:
         """Send an order, or a sign of life, if it is connected."""
-        if self.is_connected:
-            self.connection.tell(order)
+        if not self.is_connected or (order is None and self.connection.to_send):  # what waits is a sign of life too
+            return
+        self.connection.send(LIFE if order is None else line(order))
 
     def start(self, attempt: int, port: int | None) -> None:
         """Start its ranks; without a port it chooses one, and reports it."""

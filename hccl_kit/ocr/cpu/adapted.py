@@ -7,13 +7,12 @@ from pathlib import Path
 
 from mindspore import nn
 
-from hccl_kit.ocr.cpu import blocks, channel_scale, convolution, folded_norm, gelu, lstm
+from hccl_kit.ocr.cpu import blocks, channel_scale, convolution, folded_norm, gelu
 from hccl_kit.ocr.cpu.library import hold
 
 PARTS: Mapping[str, Callable[[nn.Cell, Path], None]] = {
     "convolutions": convolution.replace,
     "maps in blocks": blocks.replace,
-    "LSTM": lstm.replace,
     "GELU": gelu.replace,
     "scales of channels": channel_scale.replace,
 }

@@ -43,6 +43,8 @@ from tests.launch.ways import large as large_table
 from tests.places import ROOT
 
 TWO = servers(range(2), range(2), ids=("10.0.0.1", "10.0.0.2"))
+STARTS = ("jobset", "rayjob")
+"""Kinds whose pods start the command, as those of all others do, and one whose entry point does."""
 OPTIONS: dict[str, dict[str, Any]] = {
     "plain": {"framework": "mindspore"},
     "queued_on_hosts": {
@@ -380,7 +382,7 @@ def test_a_table_whose_cards_torch_would_take_in_another_order_is_refused(tmp_pa
     ]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", STARTS)
 def test_words_arrive_at_the_ranks_unchanged(kind: str, tmp_path: Path) -> None:
     given_words = ["", "a b", "$(id)", "$$(HOME)", "`id`", "it's", "\n", "--x=$HOME", "训练", "*"]
     program = "import json, os, sys; open(os.environ['RANK'], 'w').write(json.dumps(sys.argv[1:]))"
@@ -391,7 +393,7 @@ def test_words_arrive_at_the_ranks_unchanged(kind: str, tmp_path: Path) -> None:
         assert json.loads((tmp_path / str(rank)).read_text()) == given_words
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", STARTS)
 def test_a_rank_that_fails_ends_its_pod_with_its_code(kind: str, tmp_path: Path) -> None:
     program = "import os, sys, time; sys.exit('no data') if os.environ['RANK'] == '1' else time.sleep(60)"
     cluster = Cluster(tmp_path, emit(kind, *command(program), framework="pytorch"))
@@ -402,7 +404,7 @@ def test_a_rank_that_fails_ends_its_pod_with_its_code(kind: str, tmp_path: Path)
     assert done.stderr.endswith("rank_1.log:\nno data\n")
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", STARTS)
 def test_a_pod_waits_for_the_table_that_the_cluster_writes(kind: str, tmp_path: Path) -> None:
     cluster = Cluster(tmp_path, emit(kind, *command(SHOW), table_map="rings-config-train"))
     facts = [pod._replace(fields={**pod.fields, "status.hostIP": f"10.0.0.{9 - number}"})
@@ -483,7 +485,7 @@ def test_ranks_of_all_pods_rendezvous_at_the_name_of_pod_0(kind: str, tmp_path: 
 
 
 @needs_hosts
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", STARTS)
 def test_pod_0_also_runs_the_scheduler_of_mindspore(kind: str, tmp_path: Path) -> None:
     program = (
         "import os, json, sys; name = os.environ.get('MS_NODE_ID', 'scheduler');"

@@ -13,7 +13,7 @@ from hccl_kit.launch.emitters import LAUNCHERS, kubernetes, slurm_options
 
 SHARED = {
     *("hardware", "kubernetes", "kueue", "manifest", "numbered", "pod_options", "pod_program", "pod_table"),
-    *("restarts", "servers", "slurm_options", "vllm_service"),
+    *("servers", "slurm_options", "vllm_service"),
 }
 """Modules that several emitters use."""
 

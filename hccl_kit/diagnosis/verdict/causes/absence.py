@@ -6,7 +6,7 @@ from hccl_kit.base.message import Message
 from hccl_kit.diagnosis.facts import RootCreated, RootSilent
 from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, by_rank, cannot_tell, unread_logs, verdict
 from hccl_kit.diagnosis.verdict.causes.rendezvous import NO_LOG, start_of
-from hccl_kit.diagnosis.verdict.job import Rank
+from hccl_kit.diagnosis.verdict.job import Rank, stated
 from hccl_kit.diagnosis.verdict.names import rank_name, rank_names
 
 ENOUGH = 3
@@ -23,8 +23,8 @@ def alone_without_error(case: Case) -> Cause | None:
     if len(quiet) != 1:
         return cannot_tell("diagnosis.quiet", "{ranks} report no error", suspects, ranks=ranks) if quiet else None
     (rank,) = quiet
-    is_root = any(isinstance(event.fact, RootCreated) for event in rank.events) or 0 in rank.groups.values()
-    if is_root and any(isinstance(event.fact, RootSilent) for other in others for event in other.events):
+    is_root = bool(stated([rank], RootCreated)) or 0 in rank.groups.values()
+    if is_root and stated(others, RootSilent):
         return cannot_tell(
             "diagnosis.quiet-root",
             "{rank}, the root, reports no error, but it waits for the others",
@@ -65,7 +65,7 @@ def only_silent(case: Case) -> Cause | None:
     if not silent or (len(silent) > 1 and (len(servers) != 1 or None in servers)) or root not in case.job.by_suspect:
         return None
     others = [rank for rank in case.job.ranks if rank.suspect != root]
-    if not others or not all(any(isinstance(event.fact, RootSilent) for event in rank.events) for rank in others):
+    if not others or not all(stated([rank], RootSilent) for rank in others):
         return None
     why = Message("diagnosis.others-joined", "the other {number} ranks are connected", number=len(others) + 1)
     events = tuple(case.waits.waiting[rank.suspect] for rank in others)

@@ -14,7 +14,7 @@ from hccl_kit.base.wording import listed
 from hccl_kit.diagnosis.facts import Event, Heartbeat
 from hccl_kit.diagnosis.verdict.clocks import Clocks
 from hccl_kit.diagnosis.verdict.diagnosis import Blame, Certainty, Suspect
-from hccl_kit.diagnosis.verdict.job import Job, Rank
+from hccl_kit.diagnosis.verdict.job import Job, Rank, stated
 from hccl_kit.diagnosis.verdict.names import rank_name, rank_names
 from hccl_kit.diagnosis.verdict.waits import WAITING, Waits
 
@@ -71,12 +71,7 @@ class Case:
 
     def facts(self, kind: type[Kind]) -> list[tuple[Rank, Event, Kind]]:
         """All facts of a kind, each with the rank whose log has it."""
-        return [
-            (rank, event, event.fact)
-            for rank in self.job.ranks
-            for event in rank.events
-            if isinstance(event.fact, kind)
-        ]
+        return stated(self.job.ranks, kind)
 
     @cached_property
     def unread(self) -> frozenset[Suspect]:

@@ -22,7 +22,7 @@ from hccl_kit.diagnosis.facts import (
 from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, by_rank, cannot_tell, missing_logs, verdict
 from hccl_kit.diagnosis.verdict.causes.links import LINK_FACTS, timeout
 from hccl_kit.diagnosis.verdict.diagnosis import Certainty, Suspect
-from hccl_kit.diagnosis.verdict.job import Rank
+from hccl_kit.diagnosis.verdict.job import Rank, stated
 from hccl_kit.diagnosis.verdict.names import rank_name, rank_names
 from hccl_kit.diagnosis.verdict.waits import failed_group, missing
 
@@ -114,7 +114,7 @@ def missing_at_root(case: Case) -> Cause | None:
 
 def _speaker(rank: Rank) -> Message:
     """The root, or a rank that knows from the root which ranks are absent."""
-    is_root = rank.number in (0, None) or any(isinstance(event.fact, RootCreated) for event in rank.events)
+    is_root = rank.number in (0, None) or bool(stated([rank], RootCreated))
     name = rank_name(rank.suspect)
     if not is_root:
         return Message("diagnosis.root-by", "as {rank} says, the root", rank=name)
@@ -173,8 +173,7 @@ def root_not_reached(case: Case) -> Cause | None:
     root = roots.pop()
     assert root is not None
     others = [rank for rank in case.job.ranks if rank.suspect != root and rank.suspect not in ranks]
-    reached = any(isinstance(event.fact, RootSilent) for rank in others for event in rank.events)
-    if others and (root in case.job.by_suspect or reached):
+    if others and (root in case.job.by_suspect or stated(others, RootSilent)):
         # Others reached it, so that the fault is on the side of those who did not.
         servers = {case.job.clock[case.job.by_suspect[suspect].process] for suspect in ranks if suspect.server}
         if len(servers) > 1:
