@@ -16,6 +16,48 @@ NEEDS = (
 )
 LINES = (
     (
+        "EE1001: The argument is invalid.Reason: rtGetDevMsg execute failed, reason=[context pointer null]",
+        "frame",
+        "the runtime had no context",
+        "",
+    ),
+    (
+        "RuntimeError: Environment variables RANK_ID has not been exported, please export variables 'RANK_ID'.",
+        "cause",
+        "MindSpore got no role",
+        "",
+    ),
+    (
+        "(W pid=7) ERROR KV transfer task failed: [link] failed, error code is LLMStatusCode.LLM_LINK_FAILED, {4: 0}.",
+        "symptom",
+        "the transfer engine could not connect",
+        "the result is LLM_LINK_FAILED",
+    ),
+    (
+        "I0331 02:49:30.6 8 transfer_engine_py.cpp:454] Sync batch data transfer timeout after 33061142969ns",
+        "symptom",
+        "the transfer engine could not connect",
+        "had not ended after 33061142969 ns",
+    ),
+    (
+        'Exception: Error setting ASCEND_RT_VISIBLE_DEVICES: local range: [4, 8) base value: "0,1,2,3"',
+        "cause",
+        "fewer cards than ranks of vLLM",
+        "places 4 up to, not including, 8 of 0,1,2,3",
+    ),
+    (
+        "Compile op[Slice] failed, oppath[/x/slice.py], optype[Slice], taskID[9].",
+        "cause",
+        "an operator could not be compiled",
+        "the operator is Slice",
+    ),
+    (
+        "/hisi_logs/device-2/1/bbox/kbox.txt:2020[2454.8] {6}[Hardware Error]  error_type: 3, multi-bit ECC",
+        "cause",
+        "the memory of the card has errors",
+        "",
+    ),
+    (
         "ImportError: libascend_hal.so: cannot open shared object file: No such file or directory",
         "cause",
         "a library of the driver",
@@ -259,6 +301,13 @@ def test_similar_lines_of_other_programs_are_unknown(line: str) -> None:
             " Notify register has not received the Notify record from remote rank [2]. tag[AllReduce_g]",
             2,
         ),
+        (
+            "SetDevice(id), error code is 107002, npu\nEE1001: x.Reason: rtGetDevMsg execute failed, reason=[context"
+            " pointer null]",
+            1,
+        ),
+        ("retcode: 507011 npu\nDump node (Default/GetNext-op18) task error input data to: ./node_dump", 2),
+        ("AclSetCompileopt(x), error code is 500001\n[FUNC:A][FILE:b][LINE:1]\nGEInitialize failed.", 3),
         ("aclrtSetDevice(id) failed: 507033\nMemory_Allocation_Failure(EL0004): x\nopen device 2 failed, npu", 2),
         # A name says more than a heading.
         (

@@ -48,6 +48,15 @@ def _oversized(message: LogMessage) -> Iterator[Fact]:
 
 ROWS: tuple[KnownError, ...] = (
     KnownError(
+        "a call on a card that this thread has not set (device -1)",
+        patterns=(r"Could not compute stream ID for \S{1,40} on device -1",),
+        example='RuntimeError: 0 INTERNAL ASSERT FAILED at "/torch_npu/csrc/core/npu/NPUStream.cpp":281, please report'
+        " a bug to PyTorch. Could not compute stream ID for 0xfffd on device -1",
+        causes=("torch.npu.set_device(LOCAL_RANK) was not called before, or not in this thread",),
+        tells_apart="the frame of the traceback: which thread makes the tensor",
+        fix="call torch.npu.set_device(int(os.environ['LOCAL_RANK'])) before the first use of the card, in each thread",
+    ),
+    KnownError(
         "torch_npu's watchdog: an operator of this rank did not finish in time",
         role="symptom",
         patterns=(
