@@ -16,6 +16,26 @@ NEEDS = (
 )
 LINES = (
     (
+        "RuntimeError: [3] is setting up HCCL communicator and retrieving hcclUniqueId from [0] via c10d key-value store"
+        " by key '0', but store->get('0') got error: failed to recv, got 0 bytes",
+        "symptom",
+        "torch's store: the connection to the process that holds it",
+        "rank 3 of the group waits for rank 0 of it: failed to recv, got 0 bytes",
+    ),
+    (
+        'Enqueue:526: "[PTA]:"Inner error happened with CAN_EXIT status, detail: the current working operator name is'
+        ' HcclAllGather""',
+        "frame",
+        "torch_npu's watchdog ends the process",
+        "the operator is HcclAllGather",
+    ),
+    (
+        "halGetDeviceInfo get device type version failed , ret:87[FUNC:Init][FILE:config_manager.cpp][LINE:61]",
+        "cause",
+        "the card is used by another container",
+        "the result is 87",
+    ),
+    (
         "EE1001: The argument is invalid.Reason: rtGetDevMsg execute failed, reason=[context pointer null]",
         "frame",
         "the runtime had no context",

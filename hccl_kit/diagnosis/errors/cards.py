@@ -151,7 +151,12 @@ ROWS: tuple[KnownError, ...] = (
     ),
     KnownError(
         "the card is used by another container, and the driver gives it to one at a time",
-        patterns=(r"because the device is used\.? ?ret is (?P<result>-[0-9]{1,6})",),
+        patterns=(
+            r"because the device is used\.? ?ret is (?P<result>-[0-9]{1,6})",
+            r"get device type version failed ?, ?ret:(?P<result>87)\b",
+            r"get platform info failed, drvErr=(?P<result>87)\b",
+        ),
+        in_output=True,
         example="dcmi model initialized failed, because the device is used. ret is -8020",
         says=("the result is {result}",),
         causes=(

@@ -39,7 +39,7 @@ CONSEQUENCES = (
         "a task did not finish in time",
     ),
     Consequence(
-        r"client socket has (?:timed out|failed)|[0-9] clients joined",
+        r"client socket has (?:timed out|failed)|[0-9] clients joined|CCL communicator and retrieving",
         "torch's store waited for other processes",
     ),
     Consequence(
@@ -53,7 +53,7 @@ CONSEQUENCES = (
         True,
     ),
     Consequence(
-        r"ChildFailedError|Connection (?:closed|reset) by peer|Broken pipe|SignalException|KeyboardInterrupt"
+        r"ChildFailedError|Connection (?:closed|reset) by peer|got 0 bytes|Broken pipe|SignalException|KeyboardInterrupt"
         r"|received signal|Signals\.SIG|SIGTERM|gloo.{0,200}(?:Timed out|timed out|closed)|EOFError"
         r"|ConnectionResetError|BrokenPipeError|EngineDeadError|EngineCore|cancelled"
         r"|(?<!aicpu )executor .{0,40}(?:died|failed)",

@@ -68,6 +68,16 @@ def test_a_frame_around_a_timeout_is_not_a_fault(tmp_path: Path) -> None:
     assert found.fix.startswith(f"see `hccl-kit explain {tmp_path / 'rank_0.log'}")
 
 
+@pytest.mark.parametrize(
+    "prefix", ["", "[1] is setting up HCCL communicator and retrieving hcclUniqueId from [0] via x: "]
+)
+def test_a_lost_store_is_not_a_fault(tmp_path: Path, prefix: str) -> None:
+    found = diagnosed(
+        tmp_path, f"Traceback (most recent call last):\nRuntimeError: {prefix}failed to recv, got 0 bytes\n"
+    )
+    assert (found.certainty, found.first_fault) == ("cannot_tell", None)
+
+
 def test_a_frame_far_above_an_error_is_another_message(tmp_path: Path) -> None:
     """The rank had given up waiting before, so later errors may be consequences."""
     found = diagnosed(tmp_path, frame(0, "02") + "still there\n" * 40 + "EL0004: Failed to allocate memory.\n")
@@ -265,7 +275,7 @@ def test_a_message_that_could_not_be_fetched_is_a_frame_of_the_error_below_it(
     ("text", "kind"),
     [
         (
-            "E30006: Failed to verify the OPP\\n  Start aicpu executor failed, retCode=1\\n",
+            "E30006: Failed to verify the OPP\\n  Start aicpu executor failed\\n\n",
             "could not verify its package",
         ),
         (
