@@ -16,8 +16,8 @@ NEEDS = (
 )
 LINES = (
     (
-        "RuntimeError: [3] is setting up HCCL communicator and retrieving hcclUniqueId from [0] via c10d key-value store"
-        " by key '0', but store->get('0') got error: failed to recv, got 0 bytes",
+        "RuntimeError: [3] is setting up HCCL communicator and retrieving hcclUniqueId from [0] via c10d key-value"
+        " store by key '0', but store->get('0') got error: failed to recv, got 0 bytes",
         "symptom",
         "torch's store: the connection to the process that holds it",
         "rank 3 of the group waits for rank 0 of it: failed to recv, got 0 bytes",

@@ -141,7 +141,6 @@ ROWS: tuple[KnownError, ...] = (
         causes=(
             "a Python module that the compiler needs is missing: EC0010",
             "the package of kernels (ops) is not installed, or is of another release or chip",
-            "a file under ~/atc_data, /tmp or kernel_meta cannot be written",
         ),
         tells_apart="grep -h ERROR ~/ascend/log/debug/plog/plog-PID_*.log | head -3; python -c 'import te, tbe'",
         fix="run `hccl-kit explain` on the lines that it prints",
