@@ -69,7 +69,7 @@ LINES = (
         "Compile op[Slice] failed, oppath[/x/slice.py], optype[Slice], taskID[9].",
         "cause",
         "an operator could not be compiled",
-        "the operator is Slice",
+        "operator Slice",
     ),
     (
         "/hisi_logs/device-2/1/bbox/kbox.txt:2020[2454.8] {6}[Hardware Error]  error_type: 3, multi-bit ECC",

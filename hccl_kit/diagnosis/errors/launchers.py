@@ -63,7 +63,7 @@ def _aborted(message: LogMessage) -> Iterator[Fact]:
 @whole
 def _crashed(message: LogMessage) -> Iterator[Fact]:
     """What the signal handler of Open MPI prints: the process, but not its rank."""
-    yield Fault(None, "LAUNCHER", "crashed", message.shown)
+    yield Fault(None, "LAUNCHER", "a process under Open MPI crashed", message.shown)
 
 
 def _signalled(message: LogMessage) -> Iterator[Fact]:
@@ -249,7 +249,7 @@ ROWS: tuple[KnownError, ...] = (
         fix="correct what the output of that rank shows",
     ),
     KnownError(
-        "a process under Open MPI crashed; the frames below the line name the library",
+        "a process under Open MPI crashed",
         patterns=(
             r"^\[(?P<host>[\w.-]{1,255}):(?P<pid>[0-9]{1,10})\] Signal: (?P<signal>Segmentation fault|Bus error"
             r"|Illegal instruction|Floating point exception) \([0-9]{1,2}\)",

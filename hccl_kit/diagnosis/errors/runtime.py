@@ -111,7 +111,7 @@ ROWS: tuple[KnownError, ...] = (
         stage="start of a process",
     ),
     KnownError(
-        "an operator could not be compiled for the card; the Python error in the message, or below it, has the reason",
+        "an operator could not be compiled for the card",
         codes=("E40021",),
         patterns=(
             r"Failed to compile Op ?\[(?P<operator>[^\],\n]{1,120})",
@@ -119,18 +119,18 @@ ROWS: tuple[KnownError, ...] = (
         ),
         example="Failure_to_Compile_Op(E40021): Failed to compile Op [trans_Cast_2,]. (oppath: [Compile cast.py failed",
         in_output=True,
-        says=("the operator is {operator}",),
+        says=("operator {operator}",),
         causes=(
             "the Python of this process lacks a module that the compiler needs, or has another release of it",
             "this chip does not support the type or shape: bfloat16 on 910A and 310P",
             "the toolkit and its operators (opp) are of different releases",
         ),
-        tells_apart="the last line of the Python error; grep -h 'ERROR. TE' ~/ascend/log/debug/plog/plog-PID_*.log",
+        tells_apart="the last line of the Python error, in or below the message; grep -h 'ERROR. TE' ~/ascend/log/debug/plog/plog-PID_*.log",
         fix="correct what the Python error names: install the modules that CANN's guide lists, source only one"
         " set_env.sh, or use another type",
     ),
     KnownError(
-        "the graph engine of CANN, or its compiler of operators, did not start; the first ERROR above has the reason",
+        "the graph engine of CANN, or its compiler of operators, did not start",
         role="result",
         patterns=(
             r"OpCompileProcessor init failed",
