@@ -66,6 +66,13 @@ def test_similar_lines_of_other_programs_are_unknown(line: str) -> None:
             " Notify register has not received the Notify record from remote rank [2]. tag[AllReduce_g]",
             2,
         ),
+        (
+            "SetDevice(id), error code is 107002, npu\nEE1001: x.Reason: rtGetDevMsg execute failed, reason=[context"
+            " pointer null]",
+            1,
+        ),
+        ("retcode: 507011 npu\nDump node (Default/GetNext-op18) task error input data to: ./node_dump", 2),
+        ("AclSetCompileopt(x), error code is 500001\n[FUNC:A][FILE:b][LINE:1]\nGEInitialize failed.", 3),
         ("aclrtSetDevice(id) failed: 507033\nMemory_Allocation_Failure(EL0004): x\nopen device 2 failed, npu", 2),
         # A name says more than a heading.
         (

@@ -74,8 +74,11 @@ def answer_of(
     if not answers and (first := next(values_found(line), None)):
         code = next((code for code in codes if BY_CODE[code].role == "cause"), "EI0014")
         answers.append(Answer(BY_CODE[code], code, (first,)))
+    spoken_for = {code for answer in answers if answer.row.role == "frame" for code in answer.row.codes}
     answers += (
-        Answer(BY_CODE[code], code, (), after=2 if code.isdecimal() else int(BY_CODE[code].vague)) for code in codes
+        Answer(BY_CODE[code], code, (), after=2 if code.isdecimal() else int(BY_CODE[code].vague))
+        for code in codes
+        if code not in spoken_for  # the message shows that the code says nothing here
     )
     if not answers:
         return None

@@ -111,8 +111,12 @@ ROWS: tuple[KnownError, ...] = (
     ),
     KnownError(
         "the driver did not open a card for this process",
-        patterns=(r"Failed to open device, ?retCode=(?P<error>0x[0-9a-fA-F]{1,10}), ?deviceId=(?P<card>[0-9]{1,6})",),
+        patterns=(
+            r"Failed to open device, ?retCode=(?P<error>0x[0-9a-fA-F]{1,10}), ?deviceId=(?P<card>[0-9]{1,6})",
+            r"halDeviceOpen failed\. ?device_id=(?P<card>[0-9]{1,6}), ?drvRetCode=(?P<error>[0-9]{1,6})",
+        ),
         example="Failed to open device, retCode=0x7020014, deviceId=0.",
+        in_output=True,
         says=("the card is {card}, the error {error}",),
         causes=(
             "another container holds the card, or this user may not open /dev/davinciN",
@@ -130,12 +134,13 @@ ROWS: tuple[KnownError, ...] = (
         in_output=True,
         patterns=(
             r"\[Error\]: ?Failed to start the device",
+            r"TsdOpen failed\. ?devId=(?P<card>[0-9]{1,4}), ?tdt error=(?P<error>[0-9]{1,6})",
             r"open device (?P<card>[0-9]{1,4}) failed",
             r"Start aicpu executor failed",
             r"\[OpenProcess\][^\n]{0,80}\bfail",
         ),
         example="open device 2 failed, npu",
-        says=("the card is {card}",),
+        says=("the card is {card}, the error of its process manager {error}", "the card is {card}"),
         causes=(
             "another process, also in another container, holds the card",
             "driver, firmware and CANN are not compatible, or the package of operators is broken (E30006)",
@@ -146,7 +151,12 @@ ROWS: tuple[KnownError, ...] = (
     ),
     KnownError(
         "the card is used by another container, and the driver gives it to one at a time",
-        patterns=(r"because the device is used\.? ?ret is (?P<result>-[0-9]{1,6})",),
+        patterns=(
+            r"because the device is used\.? ?ret is (?P<result>-[0-9]{1,6})",
+            r"get device type version failed ?, ?ret:(?P<result>87)\b",
+            r"get platform info failed, drvErr=(?P<result>87)\b",
+        ),
+        in_output=True,
         example="dcmi model initialized failed, because the device is used. ret is -8020",
         says=("the result is {result}",),
         causes=(
@@ -189,6 +199,7 @@ ROWS: tuple[KnownError, ...] = (
         "hccn_tool is not in this container, so that addresses and TLS of the cards cannot be read",
         patterns=(r"hccn_tool: (?:command )?not found", r"Failed to call hccn_tool"),
         example="bash: hccn_tool: command not found",
+        in_output=True,
         causes=("the folder of the driver's tools is not mounted or not in PATH",),
         tells_apart="ls /usr/local/Ascend/driver/tools/hccn_tool",
         fix="mount it and /etc/hccn.conf, or run the command on the host",

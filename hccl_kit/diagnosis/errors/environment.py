@@ -103,6 +103,20 @@ ROWS = in_stage(
         rules=("HK309",),
     ),
     KnownError(
+        "the runtime had no context in which to ask the card for its message: the call that failed before has the"
+        " cause",
+        role="frame",
+        codes=("EE1001",),
+        patterns=(
+            r"rtGetDevMsg execut(?:e|ion) failed, (?:reason=\[context pointer null\]|the context is a null pointer)",
+            r"\bctx is NULL!\[FUNC:GetDevErrMsg\]",
+        ),
+        example="EE1001: The argument is invalid.Reason: rtGetDevMsg execute failed, reason=[context pointer null]",
+        causes=("a call that failed before the process had set its card; it is printed with every such error",),
+        tells_apart="the number that the call returned (107002, 507008, 507033), and the lines below",
+        fix="run `hccl-kit explain` on that number, or on the whole text",
+    ),
+    KnownError(
         "a process asks for a card that it cannot see",
         codes=("EE1001", "107001"),
         patterns=(
@@ -137,10 +151,12 @@ ROWS = in_stage(
             r"(?:, input visible devices:(?P<mask>[0-9, ]{0,80}))?",
         ),
         example="SetDevice:Set visible device failed, invalid device=0",
+        in_output=True,
         says=("it uses device {device}; the visible devices are {mask}", "it uses device {device}"),
         causes=(
             "ASCEND_RT_VISIBLE_DEVICES names a card that does not exist in the container",
-            "the mask is for another process of the host",
+            "the mask is for another process of the host, such as that of Ray, which gives each actor one card:"
+            " RAY_EXPERIMENTAL_NOSET_ASCEND_RT_VISIBLE_DEVICES=1 switches that off",
         ),
         tells_apart=_VISIBLE,
         fix=_RENUMBERED,
@@ -190,6 +206,23 @@ ROWS = in_stage(
         causes=("it names a card that does not exist here", "its list does not have the format 0,1,2"),
         tells_apart=_VISIBLE,
         fix=_RENUMBERED,
+    ),
+    KnownError(
+        "the runtime could not read from the driver which chip the card is",
+        codes=("507008",),
+        patterns=(r"init soc version failed, ?ret ?= ?(?P<result>[0-9]{1,6})",),
+        example="[Init][Version]init soc version failed, ret = 507008",
+        in_output=True,
+        says=("the result is {result}",),
+        causes=(
+            "the container lacks the driver's folder, /dev/davinci_manager or the cards, or the driver's library is"
+            " not the one of the host",
+            "CANN is older than the chip or the driver needs",
+            "another container holds the card",
+        ),
+        tells_apart="npu-smi info here and on the host; cat /usr/local/Ascend/driver/version.info; ls /dev/davinci*",
+        fix="start the container with the mounts that `hccl-kit container TABLE` prints; else install the CANN that"
+        " the release notes of your driver name",
     ),
     KnownError(
         "no card is visible to the process",

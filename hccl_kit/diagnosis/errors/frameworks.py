@@ -70,6 +70,23 @@ ROWS: tuple[KnownError, ...] = (
         fix="correct that worker; set MS_SCHED_HOST and MS_SCHED_PORT to the same values on all",
     ),
     KnownError(
+        "the card got no batch of data in time (GetNext)",
+        patterns=(
+            r"Dump node \((?P<node>[^()\n]{0,160}GetNext-op[0-9]{1,9})\) task error",
+            r"GetNext error may be caused by slow data processing",
+        ),
+        example="[ERROR] DEVICE(77,fffe,python):2023-11-20-15:34:32.887.652 [a.cc:770] DumpTaskExceptionInfo] Dump node"
+        " (Default/GetNext-op18) task error input/output data to: ./rank_0/node_dump",
+        says=("the node is {node}",),
+        causes=(
+            "reading or augmenting a batch takes more than 20 s: a slow disk, too few workers",
+            "the dataset raised an error, or a worker of it was killed, above",
+            "the sizes of the data do not fit the network",
+        ),
+        tells_apart="run the dataset alone (create_dict_iterator) and time a batch; the first ERROR above",
+        fix="more num_parallel_workers, data on a local disk, or less work for each sample",
+    ),
+    KnownError(
         "vLLM only waits: its workers have not answered for a minute. It is not an error by itself",
         role="fact",
         patterns=(r"No available shared memory broadcast block found(?: in (?P<seconds>[0-9]{1,6}) seconds)?",),
@@ -108,6 +125,8 @@ ROWS: tuple[KnownError, ...] = (
             r"transfer failed and disconnect to ?: ?(?P<peer>[^\s,]{3,80})",
             r"Transfer slice failed with status ?: ?(?P<status>[0-9]{6})",
             r"Failed to (?:disconnect|initialize AdxlEngine|initialize Hixl)[^\n]{0,60}status ?: ?(?P<status>[0-9]{6})",
+            r"Sync batch data transfer timeout after (?P<elapsed>[0-9]{1,15}) ?ns",
+            r"error code is LLMStatusCode\.(?P<result>LLM_\w{1,40})",
             r"[Mm]ooncake transfer failed(?: for request (?P<request>[\w-]{1,80}))?",
             r"(?:HI|AD)XL\w{0,30}[^\n]{0,120}(?:connect|link)[^\n]{0,40}(?:fail|error|timeout)",
             r"(?:[Hh]i|[Aa]d)xl\w{0,30}[^\n]{0,120}(?:connect|link)[^\n]{0,40}(?:fail|error|timeout)",
@@ -117,6 +136,8 @@ ROWS: tuple[KnownError, ...] = (
             "the other end is {peer}",
             "the status is {status}: 103900 refused argument or link, 103901 timeout, 103902 not connected, 503900"
             " failed",
+            "the transfer had not ended after {elapsed} ns",
+            "the result is {result}",
         ),
         causes=_LINK,
         tells_apart=_LINK_APART,

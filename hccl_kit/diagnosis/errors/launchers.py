@@ -65,6 +65,12 @@ def _aborted(message: LogMessage) -> Iterator[Fact]:
     yield Fault(None, "LAUNCHER", "ended the job with MPI_Abort", message.shown)
 
 
+@whole
+def _crashed(message: LogMessage) -> Iterator[Fact]:
+    """What the signal handler of Open MPI prints: the process, but not its rank."""
+    yield Fault(None, "LAUNCHER", "a process under Open MPI crashed", message.shown)
+
+
 def _signalled(message: LogMessage) -> Iterator[Fact]:
     """A box of Open MPI 4 or 5: `origins` reads which rank it is about."""
     if message.rank is not None:
@@ -249,6 +255,23 @@ ROWS: tuple[KnownError, ...] = (
         causes=("an error of that rank's program",),
         tells_apart="mpirun --output-filename LOGS keeps the output of each rank",
         fix="correct what the output of that rank shows",
+    ),
+    KnownError(
+        "a process under Open MPI crashed",
+        patterns=(
+            r"^\[(?P<host>[\w.-]{1,255}):(?P<pid>[0-9]{1,10})\] Signal: (?P<signal>Segmentation fault|Bus error"
+            r"|Illegal instruction|Floating point exception) \([0-9]{1,2}\)",
+        ),
+        says=("it is process {pid} on {host}: {signal}",),
+        example="[n1:78] Signal: Segmentation fault (11)",
+        fact=_crashed,
+        causes=(
+            "an error before it: a program that ends on an exception may crash while HCCL is unloaded",
+            "a bug in the library of the first frames, or two releases of it",
+            "Bus error: the shared memory of the container (/dev/shm) is full",
+        ),
+        tells_apart="an exception or an ERROR above it in the output of this process; the library of frames 0 to 3",
+        fix="correct the error above it; without one, install the libraries of one release of CANN",
     ),
     KnownError(
         "Open MPI saw a rank end by a signal",

@@ -48,6 +48,15 @@ def _oversized(message: LogMessage) -> Iterator[Fact]:
 
 ROWS: tuple[KnownError, ...] = (
     KnownError(
+        "a call on a card that this thread has not set (device -1)",
+        patterns=(r"Could not compute stream ID for \S{1,40} on device -1",),
+        example='RuntimeError: 0 INTERNAL ASSERT FAILED at "/torch_npu/csrc/core/npu/NPUStream.cpp":281, please report'
+        " a bug to PyTorch. Could not compute stream ID for 0xfffd on device -1",
+        causes=("torch.npu.set_device(LOCAL_RANK) was not called before, or not in this thread",),
+        tells_apart="the frame of the traceback: which thread makes the tensor",
+        fix="call torch.npu.set_device(int(os.environ['LOCAL_RANK'])) before the first use of the card, in each thread",
+    ),
+    KnownError(
         "torch_npu's watchdog: an operator of this rank did not finish in time",
         role="symptom",
         patterns=(
@@ -76,10 +85,11 @@ ROWS: tuple[KnownError, ...] = (
             r"Some HCCL operations have failed or timed out",
             r"To avoid data inconsistency, we are taking the entire process down",
             r"Inner error is reported as above\. The process exits for this inner error",
-            r"current working operator name is aclnn(?P<operator>\w{1,60})",
+            r"current working operator name is (?:aclnn)?(?P<operator>\w{1,60})",
             r"ProcessGroupHCCL(?:'s)? watchdog",
         ),
         example="[rank3]:[E324] HCCL watchdog thread terminated with exception: HCCL error",
+        says=("the operator is {operator}",),
         causes=_WATCHED,
         tells_apart=ABOVE,
         fix="run `hccl-kit explain` on that error",
@@ -132,6 +142,26 @@ ROWS: tuple[KnownError, ...] = (
         ),
         tells_apart="count the processes on each host; from a worker: nc -vz MASTER_ADDR MASTER_PORT",
         fix="start the missing process; set MASTER_ADDR, MASTER_PORT and GLOO_SOCKET_IFNAME to the same values on all",
+    ),
+    KnownError(
+        "torch's store: the connection to the process that holds it, usually rank 0, is lost",
+        role="symptom",
+        in_output=True,
+        patterns=(
+            r"\[(?P<rank>[0-9]{1,8})\] is setting up \wCCL communicator and retrieving \w{1,8}UniqueId from"
+            r" \[(?P<root>[0-9]{1,8})\][^\n]{0,160}?got error: (?P<reason>[^\n]{1,120})",
+            r"ailed to recv, got 0 bytes",
+        ),
+        example="RuntimeError: [3] is setting up HCCL communicator and retrieving hcclUniqueId from [0] via c10d"
+        " key-value store by key '0', but store->get('0') got error: failed to recv, got 0 bytes",
+        says=("rank {rank} of the group waits for rank {root} of it: {reason}",),
+        causes=(
+            "that process failed, or was ended: its own log has the cause",
+            "it had ended its part of the job while this one was still starting",
+            "a proxy or a firewall closes the connection",
+        ),
+        tells_apart="the output of rank 0 before this time; dmesg -T on its host",
+        fix="correct what the log of that process shows",
     ),
     KnownError(
         "a call to HCCL failed; the number at its end is the HcclResult",

@@ -99,6 +99,7 @@ ROWS: tuple[KnownError, ...] = (
         codes=("E30006",),
         patterns=(r"Failed to verify the OPP",),
         example="E30006: Failed to verify the OPP",
+        in_output=True,
         causes=(
             "driver, firmware and CANN, or the packages of CANN, are of different releases",
             "with `tsd client wait response fail` below it: another process, also in another container, holds the card",
@@ -108,6 +109,41 @@ ROWS: tuple[KnownError, ...] = (
         fix="end other processes on the card and start again; if it persists, install driver, firmware, toolkit and ops"
         " of one release",
         stage="start of a process",
+    ),
+    KnownError(
+        "an operator could not be compiled for the card",
+        codes=("E40021",),
+        patterns=(
+            r"Failed to compile Op ?\[(?P<operator>[^\],\n]{1,120})",
+            r"Compile op ?\[(?P<operator>[^\],\n]{1,120})[^\]\n]{0,40}\] failed, ?oppath",
+        ),
+        example="Failure_to_Compile_Op(E40021): Failed to compile Op [trans_Cast_2,]. (oppath: [Compile cast.py failed",
+        in_output=True,
+        says=("operator {operator}",),
+        causes=(
+            "the Python of this process lacks a module that the compiler needs, or has another release of it",
+            "this chip does not support the type or shape: bfloat16 on 910A and 310P",
+            "the toolkit and its operators (opp) are of different releases",
+        ),
+        tells_apart="the last line of the Python error, in or below the message; grep -h 'ERROR. TE' ~/ascend/log/debug/plog/plog-PID_*.log",
+        fix="correct what the Python error names: install the modules that CANN's guide lists, source only one"
+        " set_env.sh, or use another type",
+    ),
+    KnownError(
+        "the graph engine of CANN, or its compiler of operators, did not start",
+        role="result",
+        patterns=(
+            r"OpCompileProcessor init failed",
+            r"\[Init\]\[Compiler\]Init compiler failed",
+            r"GEInitialize failed",
+        ),
+        example="[Set][Options]OpCompileProcessor init failed![FUNC:ReportInnerError][FILE:log_inner.cpp][LINE:145]",
+        causes=(
+            "a Python module that the compiler needs is missing: EC0010",
+            "the package of kernels (ops) is not installed, or is of another release or chip",
+        ),
+        tells_apart="grep -h ERROR ~/ascend/log/debug/plog/plog-PID_*.log | head -3; python -c 'import te, tbe'",
+        fix="run `hccl-kit explain` on the lines that it prints",
     ),
     KnownError(
         "a line of CANN's stack trace; the line with a code (EE, EI, EJ, EL) above it names the error",

@@ -26,7 +26,10 @@ ROWS: tuple[KnownError, ...] = (
     page_of(
         "107002",
         "no context: a call before the card is set",
-        "a thread that has not set its card, or a card that was reset",
+        "a thread that has not set its card: one that streams answers, loads data or saves",
+        "setting the card failed before, as 507008 and 507033 below it tell",
+        apart="the thread of the traceback; the other numbers of this error",
+        fix="call torch.npu.set_device(N) at the start of every thread that uses the card",
     ),
     page_of("107003", "the stream is not of this context", "a stream of another card or thread"),
     page_of("107019", "the event was not recorded in time", *WAIT_CAUSES, role="symptom", apart=WAIT, fix=SYMPTOM_FIX),
@@ -76,8 +79,11 @@ ROWS: tuple[KnownError, ...] = (
     page_of(
         "507001",
         "an error inside the card's scheduler",
+        "the driver does not support virtual memory (PYTORCH_NPU_ALLOC_CONF=expandable_segments:True)",
         "the card's firmware, or a fault of the card",
-        apart=_KERNEL,
+        apart="echo $PYTORCH_NPU_ALLOC_CONF; " + _KERNEL,
+        fix="start again with PYTORCH_NPU_ALLOC_CONF=expandable_segments:False; else read the first ERROR lines of the"
+        " plog of this process",
     ),
     page_of(
         "507011",

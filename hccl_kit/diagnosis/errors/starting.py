@@ -136,6 +136,7 @@ ROWS = in_stage(
         ),
         example="ValueError: Free memory on device npu:3 (3.1/60.9 GiB) on startup is less than desired GPU memory"
         " utilization",
+        in_output=True,
         says=("{free} of {all} GiB are free before vLLM has loaded anything",),
         causes=(
             "another process, also in another container, holds memory of the card, such as a vLLM that was not ended",
@@ -163,17 +164,25 @@ ROWS = in_stage(
         patterns=(
             r"local_world_size \((?P<ranks>[0-9]{1,5})\) must be less than or equal to the number"
             r"(?: of visible devices \((?P<cards>[0-9]{1,5})\))?",
+            r"Error setting ASCEND_RT_VISIBLE_DEVICES: local range: \[(?P<first>[0-9]{1,5}), ?(?P<end>[0-9]{1,5})\)"
+            r" base value: \"(?P<mask>[0-9, ]{0,80})\"",
         ),
         example="AssertionError: local_world_size (4) must be less than or equal to the number of visible devices (2).",
-        says=("{ranks} ranks are to run on {cards} visible cards", "{ranks} ranks are to run here"),
+        in_output=True,
+        says=(
+            "{ranks} ranks are to run on {cards} visible cards",
+            "{ranks} ranks are to run here",
+            "a data-parallel rank is to use places {first} up to, not including, {end} of {mask}",
+        ),
         causes=(
             "the container was started without the cards, or with fewer (0 visible: none, or torch_npu does not load)",
             "ASCEND_RT_VISIBLE_DEVICES hides cards",
+            "all data-parallel ranks are to run on this node: --data-parallel-size-local is not set",
         ),
         tells_apart="ls /dev/davinci*; npu-smi info; python -c 'import torch, torch_npu;"
         " print(torch.npu.device_count())'",
         fix="start the container with the devices that `hccl-kit container TABLE` prints, or lower"
-        " --tensor-parallel-size",
+        " --tensor-parallel-size; on several nodes set --data-parallel-size-local (cards / tensor-parallel size)",
     ),
     KnownError(
         "Ray knows no NPU on this node: it was started without the resource NPU",
@@ -251,6 +260,7 @@ ROWS = in_stage(
     KnownError(
         "MindSpore got no role for this process: it was not started by mpirun or msrun",
         patterns=(
+            r"Environment variables RANK_ID has not been exported",
             r"Role name '' is invalid\. Maybe you are trying to call 'mindspore\.communication\.init\(\)'",
             r"Maybe you are trying to call 'mindspore\.communication\.init\(\)' without using 'mpirun'",
         ),
@@ -260,6 +270,7 @@ ROWS = in_stage(
             "the script, or a notebook, calls init() but was started with python",
             "device_target is CPU: there, init() needs mpirun or msrun, and a rank table with RANK_ID does not do",
             "MS_ROLE, MS_WORKER_NUM, MS_SCHED_HOST and MS_SCHED_PORT do not reach the process",
+            "with a rank table, RANK_ID or RANK_TABLE_FILE does not reach the process",
         ),
         tells_apart="env | grep '^MS_\\|RANK'",
         fix="start it with msrun --worker_num=8 --local_worker_num=8 SCRIPT (or mpirun); without several cards, do not"

@@ -75,19 +75,20 @@ CODES: Mapping[str, str] = {
 CONTEXT = re.compile(
     r"(?i:hccl|hcom|hccp|torch_npu|mindspore|mooncake|hixl|adxl|rank ?table)|[Aa]scend(?!ing|ant|ed|s)|davinci[_0-9]"
     r"|\bNPU|\bnpu|\bacl[A-Z]|\bACL (?:stream|error|function)|\brt[A-Z][a-zA-Z]{4}|\bERR0[0-9]{4}\b"
-    r"|\bE(?:[CIJELZH][0-9]|3[0-9]|19)[0-9]{3}:|\]\[FILE:[\w.+-]{1,80}\] ?\[LINE:|InnerCode=0x|runtime result = [1-9]"
+    r"|\bE(?:[CIJELZH][0-9]|3[0-9]|19|40)[0-9]{3}:|\]\[FILE:[\w.+-]{1,80}\] ?\[LINE:|InnerCode=0x"
+    r"|runtime result = [1-9]|\bhisi_logs/"
     r"|\] ?(?:HCCL|HCCP|ROCE|RUNTIME|DRV|TDT|GE|APP|ASCENDCL|TSCH|TSD|FE|AICPU|IDEDD|CCECPU)\([0-9]{1,10},"
 )
 """Words that only logs of Ascend's software have."""
 
 _MAYBE = re.compile(
-    r"E[CIJELZH139][0-9]{4}|HCCL_[ES]|HcclResult|hcclRet|\[0x0|\bret|[Cc]ode ?(?:is|:|=)|error code"
+    r"E[CIJELZH1349][0-9]{4}|HCCL_[ES]|HcclResult|hcclRet|\[0x0|\bret|[Cc]ode ?(?:is|:|=)|error code"
     r"|(?<![0-9])[1235][0-9]{5}(?![0-9])"
 )
 """Something that every line with a code has, and most other lines do not."""
 _OWN = re.compile(r"\b(?P<code>E[IJ][0-9]{4})\b")
 _OTHER = re.compile(
-    r"\b(?P<code>E(?:[CELZH][0-9]|3[0-9]|19)[0-9]{3})(?=[:)\]]|$)|^ *(?P<alone>E[CELZH0-9][0-9]{4}) *$", re.MULTILINE
+    r"\b(?P<code>E(?:[CELZH][0-9]|3[0-9]|19|40)[0-9]{3})(?=[:)\]]|$)|^ *(?P<alone>E[CELZH0-9][0-9]{4}) *$", re.MULTILINE
 )
 _NAME = re.compile(r"\bHCCL_E_[A-Z_]{2,20}\b")
 _HEX = re.compile(

@@ -48,6 +48,7 @@ _KEYS = (
     "need connect rankNum",
     "connected rankinfo",
     "Traceback (most recent",
+    '  File "',
     "(local_rank:",
     "  time      :",
     "Process name: [",

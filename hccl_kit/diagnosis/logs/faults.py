@@ -40,7 +40,7 @@ CONSEQUENCES = (
         "a task did not finish in time",
     ),
     Consequence(
-        r"client socket has (?:timed out|failed)|[0-9] clients joined",
+        r"client socket has (?:timed out|failed)|[0-9] clients joined|CCL communicator and retrieving",
         "torch's store waited for other processes",
     ),
     Consequence(
@@ -54,9 +54,10 @@ CONSEQUENCES = (
         True,
     ),
     Consequence(
-        r"ChildFailedError|Connection (?:closed|reset) by peer|Broken pipe|SignalException|KeyboardInterrupt"
-        r"|received signal|Signals\.SIG|SIGTERM|gloo.{0,200}(?:Timed out|timed out|closed)|EOFError"
-        r"|ConnectionResetError|BrokenPipeError|EngineDeadError|EngineCore|cancelled|executor .{0,40}(?:died|failed)",
+        r"ChildFailedError|Connection (?:closed|reset) by peer|got 0 bytes|Broken pipe|SignalException"
+        r"|KeyboardInterrupt|received signal|Signals\.SIG|SIGTERM|gloo.{0,200}(?:Timed out|timed out|closed)|EOFError"
+        r"|ConnectionResetError|BrokenPipeError|EngineDeadError|EngineCore|cancelled"
+        r"|(?<!aicpu )executor .{0,40}(?:died|failed)",
         "the program was ended, or lost the connection to another one",
     ),
     Consequence(
@@ -96,10 +97,8 @@ def of_record(record: Record) -> Fault | None:
     answer = _answer(record.text, of_ascend=True)
     if record.module in OF_LINKS:
         return _of_answer(record.module, answer, record.text) if answer and _is_root_error(answer) else None
-    return (
-        _consequence(record.module, record.text)
-        or _of_answer(record.module, answer, record.text)
-        or Fault(None, record.module, _of_module(record.module), record.text.strip()[:MAX_WORD], is_unknown=True)
+    return _stated(record.module, record.text, answer) or Fault(
+        None, record.module, _of_module(record.module), record.text.strip()[:MAX_WORD], is_unknown=True
     )
 
 
@@ -112,20 +111,26 @@ def _of_output(text: str, *, of_ascend: bool) -> Fault | None:
     rows = [row for row in candidates(text) if row.in_output and row.found_in(text)]
     if not rows:
         return None
-    fault = _consequence("PROGRAM", text) or _of_answer("PROGRAM", _answer(text, of_ascend=of_ascend), text)
+    fault = _stated("PROGRAM", text, _answer(text, of_ascend=of_ascend))
     is_frame = any(row.role == "frame" for row in rows)
     return fault._replace(is_frame=fault.is_frame or is_frame) if fault else None
 
 
 def of_exception(name: str, text: str) -> Fault:
     """An exception that ended a Python program."""
-    fault = _consequence("PYTHON", text) or _of_answer("PYTHON", _answer(text, of_ascend=False), text)
+    fault = _stated("PYTHON", text, _answer(text, of_ascend=False))
     if fault is None:
         return Fault(None, "PYTHON", name, text[:MAX_WORD])
     return known(
         fault._replace(kind=with_reason(name, row_text(fault.kind))),
         text,
     )
+
+
+def _stated(module: str, text: str, answer: Answer | None) -> Fault | None:
+    """What a line says: its row if that is of a root error, whatever words of consequences are in the line."""
+    is_root = answer is not None and _is_root_error(answer)
+    return (None if is_root else _consequence(module, text)) or _of_answer(module, answer, text)
 
 
 def _consequence(module: str, text: str) -> Fault | None:
@@ -157,6 +162,8 @@ def known(fault: Fault, text: str, *, of_ascend: bool = False) -> Fault:
     row = answer.row
     if _is_root_error(answer):
         fault = fault._replace(is_symptom=False, is_frame=False)
+    elif row.patterns and row.role == "frame" and fault.code in row.codes and not fault.is_symptom:
+        fault = fault._replace(is_symptom=True, is_frame=True)
     elif not row.patterns and row.vague:  # the heading of a message, whose lines below it say what is wrong
         fault = fault._replace(is_frame=not _HAS_REASON.search(text))
     values = [text for text in answer.says if not text.startswith(FIX) and text != row.headline]
@@ -188,7 +195,8 @@ def _fix_in(sentence: str) -> str:
 _HAS_REASON = re.compile(r"Reason: ?\S")
 
 _CODE = re.compile(
-    r"(?:^\W{0,4}|Ascend Error Message: ?|[\w/ ]{1,60}\()(?P<code>E(?:[IJELZ][0-9]|C0|39)[0-9]{3})(?:\)|: |(?=\[PID))"
+    r"(?:^\W{0,4}|Ascend Error Message: ?|[\w/ ]{1,60}\()"
+    r"(?P<code>E(?:[IJELZ][0-9]|C0|39|40)[0-9]{3})(?:\)|: |(?=\[PID))"
 )
 
 

@@ -23,6 +23,8 @@ _EXCEPTION = re.compile(
     r"(?P<name>[A-Za-z_][\w.]{0,120}(?:Error|Exception|Exit|Interrupt|Warning|Timeout|Failure|Fault))(?::|$)"
 )
 _FRAME = re.compile(r'^ {0,8}File "(?P<file>[^"\n]{1,500})", line (?P<line>[0-9]{1,9})')
+_HEADLESS = re.compile(_FRAME.pattern + ", in ")
+"""A frame of a traceback whose first lines were cut off. In dumps of stacks there is no comma after the number."""
 _LIBRARY = re.compile(r"(?:site|dist)-packages/|/lib/python[0-9.]{1,5}/|^<")
 """Files that are not the user's own code."""
 _RULE = re.compile(r"[-=]{4,}$")
@@ -60,13 +62,13 @@ class Tracebacks:
     def take(self, noted: Noted, record: Record) -> bool:
         """Take a line; whether it is an exception, the first line of its traceback that is not indented."""
         process, line = who(noted), noted.line
-        if "Traceback (most recent call last)" in record.text:
+        text = without_prefix(record.text)
+        if is_head := "Traceback (most recent call last)" in text:
             self._close(process)
-            if len(self._open) < MAX_OPEN:
-                self._open[process] = _Traceback(line)
-            return False
-        traceback = self._open.get(process)
-        if traceback is None or not record.is_whole or not (text := without_prefix(record.text)).strip():
+        if (is_head or (process not in self._open and _HEADLESS.match(text))) and len(self._open) < MAX_OPEN:
+            self._open[process] = _Traceback(line)
+        traceback = None if is_head else self._open.get(process)
+        if traceback is None or not record.is_whole or not text.strip():
             return False
         if traceback.raised is not None:
             self._heading(process, traceback, text.strip(), line)

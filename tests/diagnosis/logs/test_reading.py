@@ -470,6 +470,14 @@ def test_reads_a_traceback_behind_the_prefix_of_a_tool(prefix: str) -> None:
     assert fault.kind == "ValueError"
 
 
+def test_reads_a_traceback_without_its_first_lines_but_no_dump_of_a_stack() -> None:
+    lines = ['  File "/x/a.py", line 1, in f', "    g()", "ValueError: no"]
+    (fault,) = facts_of("".join(f"(W pid=7) ERROR 05-09 08:06:34 [e.py:4] {line}\n" for line in lines))
+    assert isinstance(fault, Fault)
+    assert (fault.kind, fault.raised_at) == ("ValueError", "a.py:1")
+    assert facts_of('Thread 0x7f (most recent call first):\n  File "/x/a.py", line 1 in f\nValueError: no\n') == []
+
+
 def test_reads_the_failed_ranks_and_the_first_one_from_torchrun() -> None:
     events = events_of(f"{ELASTIC}  exitcode  : -9 (pid: 4711)\n", "torchrun.log")
     assert [(event.process.pid, event.fact) for event in events] == [

@@ -68,6 +68,19 @@ def test_a_frame_around_a_timeout_is_not_a_fault(tmp_path: Path) -> None:
     assert found.fix.startswith(f"see `hccl-kit explain {tmp_path / 'rank_0.log'}")
 
 
+SETTING_UP = (
+    "[1] is setting up HCCL communicator and retrieving hcclUniqueId from [0] via c10d key-value store by key '0': "
+)
+
+
+@pytest.mark.parametrize("prefix", ["", SETTING_UP])
+def test_a_lost_store_is_not_a_fault(tmp_path: Path, prefix: str) -> None:
+    found = diagnosed(
+        tmp_path, f"Traceback (most recent call last):\nRuntimeError: {prefix}failed to recv, got 0 bytes\n"
+    )
+    assert (found.certainty, found.first_fault) == ("cannot_tell", None)
+
+
 def test_a_frame_far_above_an_error_is_another_message(tmp_path: Path) -> None:
     """The rank had given up waiting before, so later errors may be consequences."""
     found = diagnosed(tmp_path, frame(0, "02") + "still there\n" * 40 + "EL0004: Failed to allocate memory.\n")
@@ -235,6 +248,59 @@ def test_the_reason_of_an_argument_that_is_not_valid_is_shown(tmp_path: Path) ->
     found = diagnosed(tmp_path, text)
     assert found.first_fault is not None
     assert found.first_fault.kind.endswith("VISIBLE_DEVICES:1,0 error, it must be configured in ascending order")
+
+
+NO_CONTEXT = (
+    "RecentErrMsg: [PID: 5] 2026-03-02-10:00:01.000.000 Invalid_Argument(EE1001): The argument is invalid.Reason:"
+    " rtGetDevMsg execution failed, the context is a null pointer.\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("below", "kind"),
+    [
+        ("[Init][Version]init soc version failed, ret = 507008", "could not read from the driver which chip"),
+        ("[drv api] halDeviceOpen failed. device_id=1, drvRetCode=7.", "did not open a card"),
+        ("TsdOpen failed. devId=2, tdt error=34[FUNC:PrintfTsdError]", "the error of its process manager 34"),
+        ("Set visible device failed, invalid device=1, input visible devices:1", "the mask of visible cards"),
+    ],
+)
+def test_a_message_that_could_not_be_fetched_is_a_frame_of_the_error_below_it(
+    tmp_path: Path, below: str, kind: str
+) -> None:
+    found = diagnosed(tmp_path, f"{NO_CONTEXT}        {below}\n")
+    assert found.first_fault is not None
+    assert (kind in found.first_fault.kind, found.first_fault.code) == (True, None)
+    assert diagnosed(tmp_path, NO_CONTEXT).first_fault is None
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        (
+            "E30006: Failed to verify the OPP\\n  Start aicpu executor failed\\n\n",
+            "could not verify its package",
+        ),
+        (
+            NO_HCCL.replace("libhccl.so: cannot open shared object", "Failed to find function HcclCommX"),
+            "CANN lacks a function",
+        ),
+    ],
+)
+def test_the_row_of_a_root_error_counts_more_than_words_of_consequences(tmp_path: Path, text: str, kind: str) -> None:
+    found = diagnosed(tmp_path, text)
+    assert found.first_fault is not None
+    assert kind in found.first_fault.kind
+
+
+def test_a_crash_under_open_mpi_is_a_fault_but_not_after_an_exception(tmp_path: Path) -> None:
+    crash = "[n1:78] *** Process received signal ***\n[n1:78] Signal: Segmentation fault (11)\n"
+    found = diagnosed(tmp_path, crash)
+    assert found.first_fault is not None
+    assert "it is process 78 on n1: Segmentation fault" in found.first_fault.kind
+    found = diagnosed(tmp_path, NO_HCCL + crash)
+    assert found.first_fault is not None
+    assert "a library of CANN is not found" in found.first_fault.kind
 
 
 def test_a_fault_in_a_single_log_does_not_name_its_folder_as_a_host(tmp_path: Path) -> None:
