@@ -125,7 +125,8 @@ ROWS: tuple[KnownError, ...] = (
             "this chip does not support the type or shape: bfloat16 on 910A and 310P",
             "the toolkit and its operators (opp) are of different releases",
         ),
-        tells_apart="the last line of the Python error, in or below the message; grep -h 'ERROR. TE' ~/ascend/log/debug/plog/plog-PID_*.log",
+        tells_apart="the last line of the Python error, in or below the message;"
+        " grep -h 'ERROR. TE' ~/ascend/log/debug/plog/plog-PID_*.log",
         fix="correct what the Python error names: install the modules that CANN's guide lists, source only one"
         " set_env.sh, or use another type",
     ),
