@@ -1,0 +1,52 @@
+"""train.patience, and labels that cannot be learned."""
+
+from pathlib import Path
+
+import pytest
+
+from hccl_kit.ocr.train.evaluation import without_gain
+from tests.ocr.run_tool import summary, train
+
+pytestmark = pytest.mark.train
+
+
+@pytest.mark.parametrize(
+    ("scores", "count"),
+    [((), 0), ((0.5,), 0), ((0.5, 0.55, 0.6), 2), ((0.5, 0.55, 0.61), 0), ((0.5, 0.7, 0.75, 0.6), 2)],
+)
+def test_only_a_gain_beyond_the_standard_error_starts_the_count_anew(scores: tuple[float, ...], count: int) -> None:
+    assert without_gain(({"word_accuracy": score, "standard_error": 0.1} for score in scores), "acc") == count
+
+
+def test_a_score_without_a_standard_error_gains_by_any_difference() -> None:
+    rows = [{"f-score": score, "standard_error": 0.1} for score in (0.5, 0.51, 0.4)]
+    assert without_gain(rows, "f-score") == 1
+
+
+def test_a_training_ends_when_its_patience_is_over_and_a_resumed_one_goes_on_counting(
+    words: Path, tmp_path: Path
+) -> None:
+    """It reads no word in the first epochs, of six steps; the first evaluation is that of the start."""
+    patient = ("train.patience=2", "system.val_interval=1", "system.val_before_train=True", "system.resume=auto")
+    folder = tmp_path / "run"
+    assert train(folder, words, *patient, "train.max_steps=6").returncode == 0
+    assert summary(folder)["ended_early"] is False
+    for _ in range(2):  # the second time without a step
+        done = train(folder, words, *patient)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert "2 evaluations without a gain beyond the standard error: ended after step 12 of " in done.stdout
+        assert (summary(folder)["steps"], summary(folder)["ended_early"]) == (12, True)
+
+
+def test_red(words: Path, tmp_path: Path) -> None:
+    """With its true labels, the same training reads most of the images."""
+    images, texts = zip(*(row.split("\t") for row in (words / "train_gt.txt").read_text().splitlines()), strict=True)
+    wrong = tmp_path / "wrong_gt.txt"
+    wrong.write_text("".join(f"{row[0]}\t{row[1]}\n" for row in zip(images, texts, strict=True)))
+    same = ("eval.dataset.data_dir=train", "eval.dataset.label_file=train_gt.txt", "system.val_before_train=True")
+    longer = ("scheduler.num_epochs=60", "scheduler.decay_epochs=58", "system.val_interval=60")
+    done = train(tmp_path / "run", words, f"train.dataset.label_file={wrong}", *same, *longer)
+    assert done.returncode == 0, done.stdout + done.stderr
+    said = "not better than the start: best.ckpt holds the weights of the start"
+    assert summary(tmp_path / "run")["gain"] == said
+    assert said in done.stdout
