@@ -187,7 +187,7 @@ def _files(paths: Sequence[str]) -> tuple[list[str], int]:
 
 def _choice(request: CheckRequest, settings: Settings) -> _Choice:
     """The options, over the settings of the file. Raises KitError if no rule is left."""
-    given = {key: getattr(request, key) for key in Settings._fields}
+    given = {key: getattr(request, key) for key in ("select", "ignore", "strict", "product")}
     chosen = settings._replace(**{key: value for key, value in given.items() if value is not None})
     product = _with_netmask(product_or_auto(chosen.product), request.netmask)
     return _Choice(product, *selection(chosen.select, chosen.ignore), chosen.strict)
