@@ -314,7 +314,7 @@ def test_what_a_login_prints_is_left_out(tmp_path: Path) -> None:
             "printf 'no \\033]0;way\\007\\n' >&2; exit 255",
             "no \N{REPLACEMENT CHARACTER}]0;way\N{REPLACEMENT CHARACTER}\n",
         ),
-        ("kill -9 $$", "signal 9\n"),
+        ("kill -9 $$", "killed by SIGKILL\n"),
     ],
     ids=["endless", "long", "rank", "json", "escapes", "killed"],
 )
