@@ -140,6 +140,15 @@ def test_a_silent_rank_that_others_wait_for_may_have_failed_before() -> None:
     assert of(logs).reason.endswith("but rank 5 may have failed before")
 
 
+def test_a_card_without_a_log_that_heartbeats_call_lost_may_have_failed_before() -> None:
+    """No line tells which rank that card has: the logs of its server are lost."""
+    logs = Logs(8, without=range(4)).fail(5, JOINED + 160, ERROR)
+    for rank in (4, 5, 6, 7):
+        logs.say(rank, JOINED + 140, heard(2)).say(rank, JOINED + 140, heard(5))
+    assert of(logs).certainty == "cannot_tell"
+    assert of(logs).reason.endswith("but 10.1.0.0, card 2 may have failed before")
+
+
 def launched(logs: Logs, *exits: Exited) -> Diagnosis:
     """The logs with the events of a launcher."""
     evidence = logs.evidence()

@@ -53,7 +53,7 @@ def _lost(case: Case, first: Suspect) -> list[Suspect]:
             suspect
             for rank, event, fact in case.facts(Heartbeat)
             if event.time is not None and event.time < case.failures.get(case.job.clock[rank.process], inf)
-            if (suspect := case.job.at_card(fact.culprit)) in case.unread
+            if (suspect := case.job.at_card(fact.culprit)) in case.unread or suspect not in case.job.by_suspect
             if first.server is None or fact.culprit.server != first.server
         },
         key=by_rank,
