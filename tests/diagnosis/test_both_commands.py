@@ -2,7 +2,7 @@
 
 `lines.txt` has lines of logs, and what both make of them. A row that begins with "> " is a line of a log; the rows
 below it are what `explain` says, and the facts that `diagnose` reads; a line without any is not known, such as one of
-another program. `pytest tests/diagnosis/test_both_commands.py --update-golden` writes these; review the diff afterwards.
+another program. `pytest tests/diagnosis/test_both_commands.py --update-golden` writes them; review the diff afterwards.
 """
 
 from __future__ import annotations
