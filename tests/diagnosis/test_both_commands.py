@@ -1,8 +1,8 @@
 """One line has one meaning: `explain` and `diagnose` read it by the same row.
 
 `lines.txt` has lines of logs, and what both make of them. A row that begins with "> " is a line of a log; the rows
-below it are what `explain` says, and the facts that `diagnose` reads. `pytest tests/diagnosis/test_both_commands.py
---update-golden` writes these; review the diff afterwards.
+below it are what `explain` says, and the facts that `diagnose` reads; a line without any is not known, such as one of
+another program. `pytest tests/diagnosis/test_both_commands.py --update-golden` writes them; review the diff afterwards.
 """
 
 from __future__ import annotations

@@ -21,32 +21,6 @@ def told(found: Explanation) -> str:
 
 
 @pytest.mark.parametrize(
-    "line",
-    [
-        "ImportError: libfoo.so: cannot open shared object file: No such file or directory",
-        "ImportError: libcudart.so.12: cannot open shared object file: No such file or directory",
-        "/usr/lib/libfoo.so: undefined symbol: bar",
-        "RuntimeError: Failed to find function main",
-        "version mismatch. The build version is 1, but the current environment version is 2",
-        "link status: UP",
-        "eth0 link status: DOWN",
-        "present : present",
-        "buffer is too SMALL, NEEDED = 9MB, SIZE=2MB",
-        "failed to listen 10.0.0.1:80",
-        "AssertionError: Invalid device identifier",
-        "(exitcode: -9)",
-        "Worker 7 exit with exception",
-        "Time out nodes are []",
-        "CUDA out of memory. Tried to allocate 2.00 GiB",
-        "Failed to connect to server, serverPort [60000]",
-        "cannot bind, url: 10.0.0.1:80 Address already in use",
-    ],
-)
-def test_similar_lines_of_other_programs_are_unknown(line: str) -> None:
-    assert explain_lines([line]) is None
-
-
-@pytest.mark.parametrize(
     ("log", "line"),
     [
         # What a call returned says less than the message below it.

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 
 from hccl_kit.diagnosis.facts import (
     MAX_RANK,
@@ -74,16 +73,14 @@ def assemble(evidence: Evidence, table: RankTable | None = None) -> Job:
             last[file.process] = max(file.last, last.get(file.process, file.last))
     has_others = len({process.worker for process in by_process}) > 1
     found = [
-        replace(
-            _rank(
-                process,
-                tuple(sorted(events, key=_order)),
-                groups[process],
-                world,
-                places,
-                is_cut=process in cut,
-                folder=process.worker if has_others else None,
-            ),
+        _rank(
+            process,
+            tuple(sorted(events, key=_order)),
+            groups[process],
+            world,
+            places,
+            is_cut=process in cut,
+            folder=process.worker if has_others else None,
             last=last.get(process),
         )
         for process, events in by_process.items()
@@ -200,6 +197,7 @@ def _rank(
     *,
     is_cut: bool,
     folder: str | None,
+    last: float | None,
 ) -> Rank:
     """`folder` stands for the server where no line names it: it tells the processes of several folders apart."""
     card = _card(events)
@@ -213,7 +211,7 @@ def _rank(
     device = (
         card.physical if card.physical is not None else next((one.logic for one in seen if one.logic is not None), None)
     )
-    return Rank(process, number, Suspect(number, card.server or folder, device), card, groups, events, is_cut)
+    return Rank(process, number, Suspect(number, card.server or folder, device), card, groups, events, is_cut, last)
 
 
 def _card(events: Sequence[Event]) -> Card:
