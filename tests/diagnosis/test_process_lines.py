@@ -16,6 +16,12 @@ NEEDS = (
 )
 LINES = (
     (
+        "EH9999: [PID: 7] [Init][PlatformInfo]init runtime platform info failed, SocVersion = Ascend910B2[FUNC:A]",
+        "cause",
+        "CANN has no description of the chip",
+        "the chip is Ascend910B2",
+    ),
+    (
         "RuntimeError: [3] is setting up HCCL communicator and retrieving hcclUniqueId from [0] via c10d key-value"
         " store by key '0', but store->get('0') got error: failed to recv, got 0 bytes",
         "symptom",
