@@ -131,6 +131,20 @@ ROWS: tuple[KnownError, ...] = (
         " set_env.sh, or use another type",
     ),
     KnownError(
+        "CANN has no description of the chip of this card",
+        patterns=(r"init runtime platform info failed, ?SocVersion ?= ?(?P<chip>\w{1,40})",),
+        example="[Init][PlatformInfo]init runtime platform info failed, SocVersion = Ascend910B2",
+        in_output=True,
+        says=("the chip is {chip}",),
+        causes=(
+            "the toolkit or its operators (opp) are not complete, or older than the chip",
+            "ASCEND_OPP_PATH or ASCEND_HOME_PATH names another folder than that of this toolkit",
+        ),
+        tells_apart="find $ASCEND_HOME_PATH/ -name 'Ascend910*.ini' | head; echo $ASCEND_OPP_PATH",
+        fix="install toolkit and ops of one release that knows the chip, and source only its set_env.sh",
+        stage="start of a process",
+    ),
+    KnownError(
         "the graph engine of CANN, or its compiler of operators, did not start",
         role="result",
         patterns=(
