@@ -39,7 +39,7 @@ def test_a_training_ends_when_its_patience_is_over_and_a_resumed_one_goes_on_cou
 
 
 def test_labels_of_other_images_cannot_be_learned(words: Path, tmp_path: Path) -> None:
-    """With its true labels, the same training reads most of the images."""
+    """With its true labels, the same training reads all of the images."""
     images, texts = zip(*(row.split("\t") for row in (words / "train_gt.txt").read_text().splitlines()), strict=True)
     wrong = tmp_path / "wrong_gt.txt"
     wrong.write_text("".join(f"{row[0]}\t{row[1]}\n" for row in zip(images, texts[1:] + texts[:1], strict=True)))
