@@ -188,6 +188,14 @@ def test_of_a_process_without_a_rank_the_waits_tell_whether_it_was_first() -> No
         assert (fault.suspect.rank if fault else None) == (3 if waits else None)
 
 
+def test_ranks_without_a_log_that_a_launcher_saw_end_later_did_not_fail_before() -> None:
+    for later, first in ((range(1, 4), 0), ((), None)):
+        logs = Logs(4, without=range(1, 4)).fail(0, JOINED + 100, ERROR)
+        exits = [Exited(0, 1, None, is_first=True), *(Exited(rank, None, 15) for rank in later)]
+        fault = launched(logs, *exits).first_fault
+        assert (fault.suspect.rank if fault else None) == first
+
+
 def test_names_a_rank_whose_launcher_reports_a_kill() -> None:
     diagnosis = launched(Logs(4), Exited(3, None, 9), Exited(1, 1, None))
     assert named(diagnosis) == 3

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from math import inf
 
-from hccl_kit.diagnosis.facts import Heartbeat, OperatorTimedOut
+from hccl_kit.diagnosis.facts import Exited, Heartbeat, OperatorTimedOut
 from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, by_rank, cannot_tell
 from hccl_kit.diagnosis.verdict.causes.links import CONNECT_TIMEOUT, EXEC_TIMEOUT, LINK_FACTS, timeout
 from hccl_kit.diagnosis.verdict.causes.rank_fault import RankFault
@@ -25,9 +25,12 @@ def may_be_earlier(case: Case, first: RankFault) -> Cause | None:
     Others wait for it, and none for the rank with the fault; their heartbeats call it lost; some began to wait long
     before the fault; or most logs are lost, and the others do not show that any rank waited for the one with the fault.
     """
-    others = _lost(case, first.suspect) or _awaited(case, first.suspect) or _before(case, first)
-    if not others and not case.waits.waiting and len(case.unread) * 2 > (case.job.size or inf):
-        others = sorted(case.unread, key=by_rank)
+    unread = case.unread - {case.job.by_number.get(rank) for rank in _ended_later(case, first.suspect)}
+    others = _lost(case, first.suspect, unread) or _awaited(case, first.suspect, unread)
+    if not others and (
+        _has_begun_before(case, first) or (not case.waits.waiting and len(unread) * 2 > (case.job.size or inf))
+    ):
+        others = sorted(unread, key=by_rank)
     if not others:
         return None
     return cannot_tell(
@@ -46,36 +49,43 @@ def time_of(case: Case, fault: RankFault) -> float | None:
     return case.job.seen_ends.get(fault.suspect) if fault.event.time is None else fault.event.time
 
 
-def _lost(case: Case, first: Suspect) -> list[Suspect]:
+def _ended_later(case: Case, first: Suspect) -> Iterator[int]:
+    """The ranks of a launcher that names the end of this one as the first."""
+    for event in case.job.launcher:
+        if isinstance(event.fact, Exited) and event.fact.is_first and event.fact.rank == first.rank:
+            ends = (other.fact for other in case.job.launcher if other.place.file == event.place.file)
+            yield from (end.rank for end in ends if isinstance(end, Exited))
+
+
+def _lost(case: Case, first: Suspect, unread: Set[Suspect]) -> list[Suspect]:
     """Those that heartbeats call lost before a process failed: a job that has failed loses its ranks."""
     return sorted(
         {
             suspect
             for rank, event, fact in case.facts(Heartbeat)
             if event.time is not None and event.time < case.failures.get(case.job.clock[rank.process], inf)
-            if (suspect := case.job.at_card(fact.culprit)) in case.unread or suspect not in case.job.by_suspect
+            if (suspect := case.job.at_card(fact.culprit)) in unread or suspect not in case.job.by_suspect
             if first.server is None or fact.culprit.server != first.server
         },
         key=by_rank,
     )
 
 
-def _awaited(case: Case, first: Suspect) -> list[Suspect]:
+def _awaited(case: Case, first: Suspect, unread: Set[Suspect]) -> list[Suspect]:
     """Those that several ranks wait for, while none waits for the rank with the fault."""
     if first in case.waits.awaited:
         return []
     sources = case.waits.sources
-    return sorted((one for one in case.unread if len(sources.get(one, ())) >= ENOUGH), key=by_rank)
+    return sorted((one for one in unread if len(sources.get(one, ())) >= ENOUGH), key=by_rank)
 
 
-def _before(case: Case, first: RankFault) -> list[Suspect]:
-    """All of them if a rank had begun to wait long before the fault: for another one, or for what led to the fault."""
+def _has_begun_before(case: Case, first: RankFault) -> bool:
+    """Whether a rank had begun to wait long before the fault: for another one, or for what led to the fault."""
     time = time_of(case, first)
     if time is None:
-        return []
+        return False
     clock = case.clock_of(first.suspect, first.event)
-    begun = min(_begins(case, clock), default=inf)
-    return sorted(case.unread, key=by_rank) if begun < time - MARGIN_OF_ENDS else []
+    return min(_begins(case, clock), default=inf) < time - MARGIN_OF_ENDS
 
 
 def _begins(case: Case, clock: str) -> Iterator[float]:
