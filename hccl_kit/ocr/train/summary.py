@@ -70,7 +70,7 @@ def write(
     compared = {}
     if counts and indicator and job.world.is_main:
         compared = comparison(job.log.evaluations(), counts.row(), indicator)
-    if compared:
+    if compared and indicator:
         said = gain(compared, indicator)
         summary |= {"before": compared["before"], "kept": compared["best"], "gain": said}
     if test:
