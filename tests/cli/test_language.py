@@ -74,7 +74,7 @@ SITUATIONS = {
     ("show", "good.json", "--width", "80"): "1.0 版本，1 台服务器，8 张卡，产品 auto\n  10.0.0.1\n    卡   0 1",
     ("show", "bad.json", "--width", "200"): "HK201 错误：rank 0 已分配给服务器",
     ("env", "good.json", "--check", "variables.env"): "variables.env：HCCL_CONNECT_TIMEOUT=",
-    ("env", "good.json", "--check", "ports.env"): "；规划值：65408；未经规划的任务都监听这个端口",
+    ("env", "good.json", "--check", "ports.env"): "；规划值：65408；未规划端口的任务都监听这个端口",
     ("watch",): "这里没有 hccl_logs/latest",
     ("watch", "job", "--once"): "job：无 step，2 个 rank",
     ("watch", "empty.json"): "需要与 --ssh 一起使用",
