@@ -23,17 +23,16 @@ RUN PIP_CONSTRAINT=constraints.txt pip wheel --no-cache-dir --no-deps --wheel-di
 FROM ${BASE}
 ARG EXTRAS=all
 ARG CONSTRAINTS=constraints.txt
-SHELL ["/bin/bash", "-o", "pipefail", "-c"]
 
 # libgomp1 for MindSpore, g++ for its convolutions on a CPU, ssh for jobs of several servers. An image without apt-get (openEuler) has both.
 # hadolint ignore=DL3008
 RUN if command -v apt-get >/dev/null; then \
-        packages=(g++ libgomp1 openssh-client procps); \
+        set -- g++ libgomp1 openssh-client procps; \
         if grep -q '^VERSION_CODENAME=bookworm$' /etc/os-release; then \
-            packages=('g++=4:12.2.*' 'libgomp1=12.2.*' 'openssh-client=1:9.2p1-*' 'procps=2:4.0.2-*'); \
+            set -- 'g++=4:12.2.*' 'libgomp1=12.2.*' 'openssh-client=1:9.2p1-*' 'procps=2:4.0.2-*'; \
         fi; \
         apt-get update \
-        && apt-get install --yes --no-install-recommends "${packages[@]}" \
+        && apt-get install --yes --no-install-recommends "$@" \
         && rm -rf /var/lib/apt/lists/*; \
     fi
 
