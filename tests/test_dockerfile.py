@@ -64,7 +64,7 @@ def test_every_base_image_has_an_exact_version() -> None:
 
 
 def test_packages_of_debian_have_versions() -> None:
-    plain, versions = (text.split() for text in re.findall(r"packages=\((.+)\)", TEXT))
+    plain, versions = (text.split() for text in re.findall(r"set -- (.+); ", TEXT))
     assert [version.strip("'").partition("=")[0] for version in versions] == plain
     assert all(re.fullmatch(r"'[a-z0-9+-]+=[0-9][^ ]*\*'", version) for version in versions)
 
