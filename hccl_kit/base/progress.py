@@ -24,6 +24,9 @@ DELAY = 0.5
 """Seconds after the start of the program before a bar appears."""
 INTERVAL = 30.0
 """Seconds between two lines where stderr is not a terminal."""
+SURE = 0.1
+"""The share of all items from which on the time that is left is estimated: servers that are asked at once answer late.
+"""
 _START = time.monotonic()
 T = TypeVar("T")
 
@@ -136,5 +139,6 @@ def _with_lines(items: Iterable[T], total: int, what: str) -> Generator[T, None,
         if done and now - last >= INTERVAL:
             last = now
             left = (now - started) / done * (total - done)
-            say(f"{what}: {done} of {total}, about {left:.0f} s left")
+            estimate = f", about {left:.0f} s left" if done >= total * SURE else ""
+            say(f"{what}: {done} of {total}{estimate}")
         yield item

@@ -123,6 +123,17 @@ def test_a_log_gets_lines_and_no_bar() -> None:
     assert shown == "reading letters: 1 of 3, about 0 s left\nreading letters: 2 of 3, about 0 s left\n"
 
 
+def test_the_time_that_is_left_is_not_estimated_by_few_items() -> None:
+    program = """
+from hccl_kit.base import progress
+progress.INTERVAL = 0
+with progress.track(range(30), 30, "asking") as tracked:
+    list(tracked)
+"""
+    lines = started(program, terminal=False)[1].splitlines()
+    assert lines[:3] == ["asking: 1 of 30", "asking: 2 of 30", "asking: 3 of 30, about 0 s left"]
+
+
 def test_quick_work_shows_nothing_and_imports_no_module() -> None:
     for terminal in (False, True):
         assert run(wait=60, terminal=terminal) == ("a\nb\nc\nFalse\n", "")
