@@ -491,7 +491,7 @@ class LogFile(NamedTuple):
     """A file that was read, whether it states facts or not: a rank with a log but without errors is a fact too.
 
     `cut`: why not all of it was read, or None. `has_error`: one of its first or last lines is of level ERROR, whether
-    it states a fact or not.
+    it states a fact or not, or its end is that of a traceback whose exception is cut off.
     """
 
     process: Process

@@ -16,6 +16,7 @@ from hccl_kit.diagnosis.logs.noted import Noted
 from hccl_kit.diagnosis.logs.plog import records
 from hccl_kit.diagnosis.logs.run_folder import WholeRecord
 from hccl_kit.diagnosis.logs.scanning import Line, Scanned, scan
+from hccl_kit.diagnosis.logs.tracebacks import ends_open
 from hccl_kit.diagnosis.logs.workers import process_of
 
 _CONTROLS = bytes(range(7))
@@ -133,7 +134,7 @@ def read_log(log: Log) -> Found:
         )
     head, tail = _edges(scanned)
     cut = counted.cut or _without_end(counted) or _empty(process, counted)
-    has_error = any(record.level == "ERROR" for line in (*head, *tail) for record in records(line))
+    has_error = any(record.level == "ERROR" for line in (*head, *tail) for record in records(line)) or ends_open(tail)
     file = LogFile(process, log.name, counted.size, _time(head), _time(reversed(tail)), cut, has_error)
     return Found(file, events_of(log.name, process, noted), tuple(notes))
 

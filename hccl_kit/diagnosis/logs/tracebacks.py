@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import PurePath
 from typing import NamedTuple
 
@@ -19,6 +20,7 @@ AWAITED = 500
 MAX_OPEN = 1024
 MAX_HEADINGS = 3
 """Lines of a message that follow an exception without one: MindSpore's begin with headings between rules."""
+_HEAD = "Traceback (most recent call last)"
 _EXCEPTION = re.compile(
     r"(?P<name>[A-Za-z_][\w.]{0,120}(?:Error|Exception|Exit|Interrupt|Warning|Timeout|Failure|Fault))(?::|$)"
 )
@@ -36,6 +38,12 @@ Who = tuple[int | None, int | None, str | None]
 def who(noted: Noted) -> Who:
     """The process of a line, as far as the line names it."""
     return noted.pid, noted.rank, noted.server
+
+
+def ends_open(lines: Sequence[str]) -> bool:
+    """Whether the last lines of a file are the beginning of a traceback: its exception is cut off."""
+    heads = [number for number, line in enumerate(lines) if _HEAD in line]
+    return bool(heads) and all(without_prefix(line)[:1] in ("", " ", "\t") for line in lines[heads[-1] + 1 :])
 
 
 class _Traceback(NamedTuple):
@@ -63,7 +71,7 @@ class Tracebacks:
         """Take a line; whether it is an exception, the first line of its traceback that is not indented."""
         process, line = who(noted), noted.line
         text = without_prefix(record.text)
-        if is_head := "Traceback (most recent call last)" in text:
+        if is_head := _HEAD in text:
             self._close(process)
         if (is_head or (process not in self._open and _HEADLESS.match(text))) and len(self._open) < MAX_OPEN:
             self._open[process] = _Traceback(line)

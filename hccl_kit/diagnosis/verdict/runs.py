@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import NamedTuple
 
-from hccl_kit.diagnosis.facts import Event, Process
+from hccl_kit.diagnosis.facts import Event, Fault, Process
 from hccl_kit.diagnosis.verdict.work import Work
 
 START = 600.0
@@ -48,6 +48,9 @@ def other_runs(
         any(process.worker in failed_on or (process in spans and spans[process].has_error) for process in run)
         for run in runs
     ]
+    if not any(failing):  # ranks were ended: what others print of their end counts
+        ended = {process.worker for process, events in by_process.items() if any(map(_is_end, events))}
+        failing = [any(process.worker in ended for process in run) for run in runs]
     gone = {number for number, fails in enumerate(failing) if not fails and any(failing)}
     for on_worker in by_worker.values():
         failed = max((span for span, _ in on_worker if span.has_error), default=None)
@@ -58,6 +61,10 @@ def other_runs(
     in_use = {process.worker for run in kept for process in run if process not in left_out}
     elsewhere = {process.worker for process in left_out} - in_use
     return left_out | {process for process in by_process if process.worker in elsewhere}
+
+
+def _is_end(event: Event) -> bool:
+    return isinstance(event.fact, Fault)
 
 
 def _is_apart(span: Span, failed: Span) -> bool:

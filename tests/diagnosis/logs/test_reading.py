@@ -633,6 +633,15 @@ def test_an_unknown_error_line_still_counts_as_an_error(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.parametrize(("end", "has_error"), [("    modu", True), ("    module()\nKeyError: 1\n", False)])
+def test_a_traceback_whose_exception_is_cut_off_counts_as_an_error(
+    tmp_path: Path, end: str, *, has_error: bool
+) -> None:
+    head = 'Traceback (most recent call last):\n  File "/workspace/train.py", line 212, in <module>\n'
+    write(tmp_path / "rank_7.log", f"step 1\n{head}{end}")
+    assert [file.has_error for file in read([tmp_path]).files] == [has_error]
+
+
 def test_an_empty_plog_has_lost_its_lines(tmp_path: Path) -> None:
     """CANN makes a log when there is something to write."""
     write(tmp_path / "debug" / "plog" / "plog-7_20251120213540000.log", "")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hccl_kit.diagnosis.facts import Evidence, Fault, Joined, Process, Tls
+from hccl_kit.diagnosis.facts import Event, Evidence, Exited, Fault, Joined, Place, Process, Tls
 from hccl_kit.diagnosis.job import diagnose
 from hccl_kit.diagnosis.report.text import as_text
 from hccl_kit.diagnosis.verdict.judge import judge
@@ -86,21 +86,42 @@ def test_a_run_that_failed_on_one_worker_only_has_failed() -> None:
     assert diagnosis.first_fault.suspect.rank == 6
 
 
+def elsewhere(evidence: Evidence) -> Evidence:
+    """The same logs in other folders."""
+    return Evidence(
+        tuple(
+            file._replace(process=file.process._replace(worker="x" + file.process.worker)) for file in evidence.files
+        ),
+        tuple(
+            event._replace(process=event.process._replace(worker="x" + event.process.worker))
+            for event in evidence.events
+        ),
+    )
+
+
 def test_a_successful_job_in_another_folder_is_another_one() -> None:
     """It ran on the same cards, and is larger than the one that failed."""
     healthy = as_run(Logs(16).evidence(), 2, DAY)
-    elsewhere = Evidence(
-        tuple(file._replace(process=file.process._replace(worker="x" + file.process.worker)) for file in healthy.files),
-        tuple(
-            event._replace(process=event.process._replace(worker="x" + event.process.worker))
-            for event in healthy.events
-        ),
-    )
-    diagnosis = judge(both(as_run(exception().evidence(), 1, 0), elsewhere))
+    diagnosis = judge(both(as_run(exception().evidence(), 1, 0), elsewhere(healthy)))
     assert diagnosis.first_fault is not None
     assert diagnosis.first_fault.suspect.rank == 2
     assert diagnosis.silent == ()
     assert "16 processes of other runs left out, of 1970-01-02 00:16:40 to 00:16:50" in diagnosis.notes
+
+
+def test_a_job_whose_ranks_were_ended_is_not_joined_with_a_successful_one() -> None:
+    """Of the server of rank 5 only its launcher left a log; that of the other rank 5 was taken for its own."""
+    logs = Logs(8, without=range(4, 8))
+    for rank in range(4):
+        logs.say(rank, 2000, Fault(None, "PYTHON", "SignalException", "SignalException: 15", is_symptom=True))
+    ended = as_run(logs.evidence(), 1, 0)
+    seen = Event(
+        Process("node-1", None), Place("node-1/torchrun.log", 60), 2000, True, Exited(5, 1, None, is_first=True)
+    )
+    job = Evidence(ended.files, (*ended.events, seen))
+    diagnosis = judge(both(job, elsewhere(as_run(Logs(8).evidence(), 2, 0))))
+    assert diagnosis.first_fault is None
+    assert [suspect.rank for suspect in diagnosis.silent] == [*range(4, 8)]
 
 
 def text_of(evidence: Evidence) -> str:
