@@ -92,6 +92,14 @@ def slow_optic(cluster: Cluster, place: Place, rng: random.Random) -> tuple[Plac
     return (place,)
 
 
+def slow_card(cluster: Cluster, place: Place, rng: random.Random) -> tuple[Place, ...]:
+    cluster.change(
+        place,
+        clock={"Aicore Freq(MHZ)": 1800, "Aicore curFreq(MHZ)": rng.randrange(400, 1300), "Aicore Usage Rate(%)": 99},
+    )
+    return (place,)
+
+
 def stale_address(cluster: Cluster, place: Place, _rng: random.Random) -> tuple[Place, ...]:
     cluster.lose(lambda _, target: target == place)
     return (place,)

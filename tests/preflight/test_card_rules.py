@@ -25,6 +25,7 @@ from tests.preflight.clusters import (
     dead_link,
     flapping_port,
     healthy,
+    slow_card,
     slow_optic,
     stale_address,
 )
@@ -33,6 +34,7 @@ SIZES = ((4, 2), (3, 3), (8, 8), (5, 16), (32, 8))
 PLANTS: Sequence[Callable[[Cluster, Place, random.Random], tuple[Place, ...]]] = (
     dead_link,
     slow_optic,
+    slow_card,
     stale_address,
     flapping_port,
     crossed_cables,
@@ -50,7 +52,7 @@ def is_about(finding: Finding, planted: Sequence[Place]) -> bool:
 
 
 @pytest.mark.parametrize("plant", PLANTS)
-@pytest.mark.parametrize("seed", range(34))
+@pytest.mark.parametrize("seed", range(29))
 def test_a_planted_fault_is_named_and_nobody_else(
     plant: Callable[[Cluster, Place, random.Random], tuple[Place, ...]], seed: int
 ) -> None:
