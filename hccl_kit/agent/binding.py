@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from hccl_kit.agent.texts import ENGLISH, Texts, phrase
+from hccl_kit.agent.texts import ENGLISH, phrase
 
 if TYPE_CHECKING:
     from hccl_kit.agent.machine import Machine
+    from hccl_kit.agent.texts import Texts
 
 BINDINGS = (NONE, NUMA, CORES) = ("none", "numa", "cores")
 """A rank runs on all cores; on those of the NUMA node of its card; on a share of these that no other rank has."""

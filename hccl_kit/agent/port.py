@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import random
 import socket
+from typing import TYPE_CHECKING
 
-from hccl_kit.agent.texts import ENGLISH, Texts, phrase
+from hccl_kit.agent.texts import ENGLISH, phrase
+
+if TYPE_CHECKING:
+    from hccl_kit.agent.texts import Texts
 
 TRIES = 20
 

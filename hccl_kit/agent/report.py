@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_kit.agent.assignment import SCHEDULER
 from hccl_kit.agent.job import HUNG, Cause, Exited, Hung, Tell, exit_code
-from hccl_kit.agent.texts import Texts, phrase
+from hccl_kit.agent.texts import phrase
+
+if TYPE_CHECKING:
+    from hccl_kit.agent.texts import Texts
 
 
 class End(NamedTuple):

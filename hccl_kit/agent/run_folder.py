@@ -12,8 +12,12 @@ import stat
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from hccl_kit.agent.texts import ENGLISH, Texts, phrase
+from hccl_kit.agent.texts import ENGLISH, phrase
+
+if TYPE_CHECKING:
+    from hccl_kit.agent.texts import Texts
 
 LOGS = "hccl_logs"
 STARTED_HERE = ".started-here"

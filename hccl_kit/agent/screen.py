@@ -10,8 +10,12 @@ import sys
 import threading
 import time
 from collections import deque
+from typing import TYPE_CHECKING
 
-from hccl_kit.agent.texts import ENGLISH, Texts, phrase
+from hccl_kit.agent.texts import ENGLISH, phrase
+
+if TYPE_CHECKING:
+    from hccl_kit.agent.texts import Texts
 
 OUT, ERR = 1, 2
 MAX_WAITING = 1 << 20

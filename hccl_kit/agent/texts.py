@@ -5,8 +5,14 @@ Not here is what other programs read, which is always English: the logs of ranks
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from string import Formatter
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    Texts = Mapping[str, str]
+    """Templates in another language by id; what is missing is English."""
 
 TEXTS = {
     "agent.ranks": "ranks {first} to {last} on devices {cards} of {host}",
@@ -58,8 +64,6 @@ TEXTS = {
     "agent.shared": "shared: fewer cores than cards",
 }
 """The end of an id names its message; those of rank-failed, rank-still and ranks-still are read by `diagnose` too."""
-Texts = Mapping[str, str]
-"""Templates in another language by id; what is missing is English."""
 ENGLISH: Texts = {}
 
 

@@ -1,6 +1,7 @@
 """The agent runs where nothing is installed but an old Python."""
 
 import ast
+import collections.abc
 import shutil
 import subprocess
 import sys
@@ -32,6 +33,15 @@ def test_the_agent_imports_the_standard_library_only_and_is_written_for_python_3
                 assert name.partition(".")[0] in known, path
                 of_kit = ("hccl_kit.agent", "hccl_kit.pod") if path.parent == POD else ("hccl_kit.agent",)
                 assert not name.startswith("hccl_kit.") or name.startswith(of_kit), path
+
+
+def test_no_module_makes_a_generic_type_when_it_is_loaded() -> None:
+    """Python 3.8 refuses `Mapping[str, str]` in an expression; where no such Python is installed, nothing else tells."""
+    generic = {"dict", "list", "tuple", "set", "frozenset", "type", *collections.abc.__all__}
+    for path in (*ROOM.glob("*.py"), *POD.glob("*.py")):
+        values = [node.value for node in ast.parse(path.read_text()).body if isinstance(node, ast.Assign)]
+        made = [value.value for value in values if isinstance(value, ast.Subscript)]
+        assert not [node.id for node in made if isinstance(node, ast.Name) and node.id in generic], path
 
 
 @pytest.fixture(scope="module")
