@@ -36,7 +36,7 @@ def test_the_agent_imports_the_standard_library_only_and_is_written_for_python_3
 
 
 def test_no_module_makes_a_generic_type_when_it_is_loaded() -> None:
-    """Python 3.8 refuses `Mapping[str, str]` in an expression; where no such Python is installed, nothing else tells."""
+    """Python 3.8 refuses `Mapping[str, str]` as a value; where it is not installed, only this test tells."""
     generic = {"dict", "list", "tuple", "set", "frozenset", "type", *collections.abc.__all__}
     for path in (*ROOM.glob("*.py"), *POD.glob("*.py")):
         values = [node.value for node in ast.parse(path.read_text()).body if isinstance(node, ast.Assign)]
