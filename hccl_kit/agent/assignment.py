@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hccl_kit.agent.binding import NONE
 from hccl_kit.agent.cores import threads
 from hccl_kit.agent.job import GRACE
+from hccl_kit.agent.texts import ENGLISH
+
+if TYPE_CHECKING:
+    from hccl_kit.agent.texts import Texts
 
 VERSION = 2
 MIB = 1 << 20
@@ -82,7 +86,7 @@ class Assignment(NamedTuple):
     limit: int = 1024 * MIB
     prefix: bool = False
     bind: str = NONE
-    texts: dict[str, str] = {}  # noqa: RUF012 - never changed
+    texts: Texts = ENGLISH
 
     def to_json(self) -> str:
         """One line, which `read` takes."""

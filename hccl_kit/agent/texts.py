@@ -1,4 +1,4 @@
-"""What the agent says to the user: templates by id, in English; whoever starts it may send others with its assignment.
+"""What the agent says to the user: templates by id, in English; its starter may send others with the assignment.
 
 Not here is what other programs read, which is always English: the logs of ranks, and the notes of a server.
 """

@@ -48,7 +48,7 @@ _ACCEPTED = {
 class Settings(NamedTuple):
     """Which rules are checked (`select` None: all), for which product, and whether warnings are errors.
 
-    `site_rules` is the path of a file with rules of the site; None if there are none.
+    `site_rules` is the path of a file with rules of the site; None if no setting names one.
     """
 
     select: Sequence[str] | None = None

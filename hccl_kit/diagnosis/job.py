@@ -59,12 +59,12 @@ def _assert_has_logs(evidence: Evidence) -> None:
         "{files} without a line that is recognised",
         files=counted(len(evidence.files), "file"),
     )
-    found = files if evidence.files else Message("diagnosis.no-file", "no file")
+    file_names = files if evidence.files else Message("diagnosis.no-file", "no file")
     hint = Message(
         "diagnosis.unread.fix",
         "name the folder of the logs: ~/ascend/log, ASCEND_PROCESS_LOG_PATH or that of the launcher; `hccl-kit explain"
         " {file}` knows the messages of more programs",
         file=shlex.quote(evidence.files[0].file) if len(evidence.files) == 1 else "FILE",
     )
-    whole = with_reason(found, evidence.notes[0]) if evidence.notes else found
+    whole = with_reason(file_names, evidence.notes[0]) if evidence.notes else file_names
     raise UnrecognisedError(Message("diagnosis.unread", "nothing to diagnose, {found}", found=whole), hint=hint)

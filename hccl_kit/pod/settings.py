@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+from hccl_kit.agent.texts import ENGLISH
+
+if TYPE_CHECKING:
+    from hccl_kit.agent.texts import Texts
 
 
 class PodError(Exception):
@@ -61,7 +66,7 @@ class Settings(NamedTuple):
     kit_version: str = ""
     ray_resource: str = ""
     command: Sequence[str] = ()
-    texts: dict[str, str] = {}  # noqa: RUF012 - never changed
+    texts: Texts = ENGLISH
 
     def to_json(self) -> str:
         """An entry on each line, the contract on the last; what is left out has its default."""

@@ -35,7 +35,7 @@ GROUPS: Mapping[str, Sequence[str]] = {
     "settings": (*NAMES, TLS),
     "mounts": (),
 }
-"""The groups of facts, and their names; any name that a snapshot has, if there are none here."""
+"""The groups of facts, and their names; an empty tuple accepts any name that a snapshot has."""
 _SEVERITIES: Sequence[Severity] = ("error", "warning")
 _SHAPE = "site rules are `product: {severity: {group: {name: value}}}`"
 _MAX_VALUES = 32

@@ -98,11 +98,11 @@ def of_record(record: Record) -> Fault | None:
     if record.module in OF_LINKS:
         return _of_answer(record.module, answer, record.text) if answer and _is_root_error(answer) else None
     return _stated(record.module, record.text, answer) or Fault(
-        None, record.module, _of_module(record.module), record.text.strip()[:MAX_WORD], is_unknown=True
+        None, record.module, _unknown_error(record.module), record.text.strip()[:MAX_WORD], is_unknown=True
     )
 
 
-def _of_module(module: str) -> str:
+def _unknown_error(module: str) -> str:
     return Message("diagnosis.error-of", "an error of {module}", module=module)
 
 

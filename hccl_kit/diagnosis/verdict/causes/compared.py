@@ -65,9 +65,9 @@ def versions(case: Case) -> Cause | None:
     events = tuple(event for _, event, _ in differing)
     (odd, few), *rest = sorted(ranks.items(), key=lambda item: len(item[1]))
     reported = set().union(*ranks.values())
-    servers = {one.server for one in reported} | {None}
+    servers = {suspect.server for suspect in reported} | {None}
     # The few that report a release may be most of those that have it.
-    unknown = {one for one in case.unread - reported if one.server in servers}
+    unknown = {suspect for suspect in case.unread - reported if suspect.server in servers}
     if not rest or len(few) + len(unknown) >= len(rest[-1][1]):
         kind = Message("diagnosis.releases", "run different releases of HCCL")
         if releases := sorted(

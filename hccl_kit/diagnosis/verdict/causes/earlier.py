@@ -76,7 +76,7 @@ def _awaited(case: Case, first: Suspect, unread: Set[Suspect]) -> list[Suspect]:
     if first in case.waits.awaited:
         return []
     sources = case.waits.sources
-    return sorted((one for one in unread if len(sources.get(one, ())) >= ENOUGH), key=by_rank)
+    return sorted((suspect for suspect in unread if len(sources.get(suspect, ())) >= ENOUGH), key=by_rank)
 
 
 def _has_begun_before(case: Case, first: RankFault) -> bool:
@@ -95,11 +95,11 @@ def _begins(case: Case, clock: str) -> Iterator[float]:
         name = _TIMEOUTS.get(type(event.fact)) if event else None
         if event is None or event.time is None or name is None:
             continue
-        own = case.job.clock[rank.process]
-        if own == clock:
+        local = case.job.clock[rank.process]
+        if local == clock:
             yield event.time - timeout(case, name)
-        elif own in case.clocks.offsets and clock in case.clocks.offsets:
-            yield event.time + case.clocks.offsets[own] - case.clocks.offsets[clock] - timeout(case, name)
+        elif local in case.clocks.offsets and clock in case.clocks.offsets:
+            yield event.time + case.clocks.offsets[local] - case.clocks.offsets[clock] - timeout(case, name)
 
 
 _TIMEOUTS = {OperatorTimedOut: EXEC_TIMEOUT, **dict.fromkeys(LINK_FACTS, CONNECT_TIMEOUT)}

@@ -100,12 +100,14 @@ def _pair(case: Case, positions: list[Position]) -> Cause | None:
 
 def _mutual(case: Case, positions: list[Position]) -> list[tuple[Position, Position]]:
     """Ranks that wait for each other, each pair once."""
-    targets, by_suspect = case.waits.targets, {one.suspect: one for one in positions}
+    targets, by_suspect = case.waits.targets, {position.suspect: position for position in positions}
     return [
-        (one, by_suspect[peer])
-        for one in positions
-        for peer in targets.get(one.suspect, ())
-        if peer in by_suspect and one.suspect in targets.get(peer, ()) and by_rank(one.suspect) < by_rank(peer)
+        (position, by_suspect[peer])
+        for position in positions
+        for peer in targets.get(position.suspect, ())
+        if peer in by_suspect
+        and position.suspect in targets.get(peer, ())
+        and by_rank(position.suspect) < by_rank(peer)
     ]
 
 
