@@ -26,7 +26,8 @@ def progress_of(*arguments: object) -> list[str]:
     argv = [sys.executable, "-c", PROGRAM, *map(str, arguments)]
     done = subprocess.run(argv, capture_output=True, text=True, env=environ, check=False, timeout=300)
     assert done.returncode == 0, done.stderr
-    return [line.split(", about ")[0] for line in done.stderr.splitlines() if re.search(r", about \d+ s left$", line)]
+    counts = (re.match(r"(.+: \d+ of \d+)(?:, about \d+ s left)?$", line) for line in done.stderr.splitlines())
+    return [count[1] for count in counts if count]
 
 
 def counted(what: str, count: int) -> list[str]:
