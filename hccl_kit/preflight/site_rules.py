@@ -19,8 +19,6 @@ from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Finding
 from hccl_kit.table.products import ANY_PRODUCT
 
-_ABSENT = Message("HK672.absent", "absent")
-
 
 def unlike_site(machine: Machine, expected: Expected) -> Iterator[Finding]:
     """A machine is not what the rules of the site expect.
@@ -87,13 +85,18 @@ def _fact(machine: Machine, expected: Expected) -> str | None:
 
 
 def _difference(expected: Expected, name: str, text: str | None) -> Message:
+    place, accepted = expected.place, joined(map(shown, expected.texts), "or")
+    if text is None:
+        return Message(
+            "HK672.absent", "{name} is absent; {place} accepts {accepted}", name=name, place=place, accepted=accepted
+        )
     return Message(
         "HK672.difference",
         "{name} is {value}; {place} accepts {accepted}",
         name=name,
-        value=_ABSENT if text is None else shown(text),
-        place=expected.place,
-        accepted=joined(map(shown, expected.texts), "or"),
+        value=shown(text),
+        place=place,
+        accepted=accepted,
     )
 
 

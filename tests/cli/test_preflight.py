@@ -234,6 +234,15 @@ def test_the_site_rules_are_found_by_the_settings_and_their_findings_are_in_the_
     assert f"error: {rules}:1:14: 'card' is not a valid key here; accepted: cards, versions" in done.stderr
 
 
+def test_a_missing_file_of_site_rules_is_named_with_its_setting(folder: Path) -> None:
+    (folder / ".hccl-kit.toml").write_text('site-rules = "site.yaml"\n')
+    done = preflight("t.json", folder=folder)
+    assert (done.returncode, done.stdout) == (2, "")
+    error, fix = done.stderr.splitlines()
+    assert error == f"error: cannot read {folder / 'site.yaml'}: No such file or directory"
+    assert fix == "  fix: write the file, or correct site-rules in .hccl-kit.toml or pyproject.toml, which names it"
+
+
 def test_the_rule_of_the_site_alone_needs_its_file(folder: Path) -> None:
     done = preflight("t.json", "--select", "HK672", folder=folder)
     assert (done.returncode, done.stdout) == (2, "")

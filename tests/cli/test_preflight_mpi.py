@@ -140,3 +140,17 @@ def test_a_clock_that_is_off_is_reported(servers: Servers, mpirun: Path) -> None
     assert "HK619 warning: the clock of 10.0.0.2 is " in done.stdout
     assert " s ahead of the clock of this machine\n" in done.stdout
     assert "10.0.0.1" not in done.stdout
+
+
+def test_the_site_rules_judge_every_process(servers: Servers, mpirun: Path) -> None:
+    (servers.folder / "site.yaml").write_text("a2: {warning: {variables: {HCCL_BUFFSIZE: 200}}}\n")
+    (servers.folder / ".hccl-kit.toml").write_text('site-rules = "site.yaml"\n')
+    servers.put(1, "export HCCL_BUFFSIZE=400")
+    done = servers.look(mpirun, "--product", "a2", "--select", "HK672")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-4:] == [
+        "HK672 warning on 2 of 2 servers:",
+        '    10.0.0.1: variables: HCCL_BUFFSIZE is absent; site.yaml:1:43 accepts "200"',
+        '    10.0.0.2: variables: HCCL_BUFFSIZE is "400"; site.yaml:1:43 accepts "200"',
+        "2 of 2 servers answered: 0 errors, 1 warning, 1 difference",
+    ]
