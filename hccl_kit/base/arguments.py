@@ -110,7 +110,7 @@ class Parser(argparse.ArgumentParser):
                     option=pairs,
                     example=example,
                 )
-            example = f"{self.prog} ... -- {words}"
+            example = f"{self.prog} ... -- {'COMMAND' if self._get_positional_actions() else words}"
             command = Message("base.argument-command", "; a command follows --, as in: {example}", example=example)
             return command if self.takes_command else ""
         # Without dashes, which all options share: "--tabel" is close to TABLE, and not to --help.

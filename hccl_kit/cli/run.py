@@ -228,11 +228,18 @@ def _supervised(assignment: Assignment, limits: Limits) -> int:
 
 def _request(words: Sequence[str], command: tuple[str, ...] | None) -> RunRequest:
     given = vars(make_parser().parse(words))
-    if (given["table"] is None) == (given["devices"] is None):
+    if given["table"] is None and given["devices"] is None:
         raise KitError(
             "run.no-table",
-            "give a rank table, or --devices, and not both",
+            "give a rank table, or --devices",
             fix='hccl-kit run --devices "[0,8)" -- python train.py',
+        )
+    if given["table"] is not None and given["devices"] is not None:
+        raise KitError(
+            "run.two-tables",
+            "{table} is taken for a rank table, and --devices makes one too",
+            fix="give one of them; words of the command follow --",
+            table=given["table"],
         )
     if given["table"] is not None and (given["product"] or given["simulate"]):
         raise KitError("run.made-table", "--product and --simulate are for --devices, not for a table")

@@ -47,7 +47,7 @@ SITUATIONS = {
     ("merge", "good.json", "good.json"): "good.json 重复",
     ("launch", "good.json", "--to", "jobset", "--", "true"): "错误：未指定容器镜像",
     ("launch", "bad.json", "--to", "bash", "--", "true"): "解决方法：hccl-check bad.json",
-    ("run", "good.json", "--devices", "[0,2)", "--", "true"): "必须给出 rank table 或 --devices，且只能给出其中一个",
+    ("run", "good.json", "--devices", "[0,2)", "--", "true"): "good.json 被当作 rank table，而 --devices 也会生成一张",
     ("convert", "good.json", "--to", "1.0"): "错误：该表已经是 1.0 版本",
     ("preflight", "good.json", "--select", "HK607"): "HK607 错误：HCCL_INTRA_PCIE_ENABLE=1 且",
     ("preflight", "good.json", "--select", "HK607,HK612"): "本机（",

@@ -232,8 +232,9 @@ def test_preflight_stops_a_job_that_would_fail(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "error"),
     [
-        ((), "error: give a rank table, or --devices, and not both"),
-        (("x.json", "--devices", "[0,2)"), "error: give a rank table, or --devices, and not both"),
+        ((), "error: give a rank table, or --devices\n"),
+        (("x.json", "--devices", "[0,2)"), "error: x.json is taken for a rank table, and --devices makes one too"),
+        (("--devices", "[0,2)", "python", "x.py"), "a command follows --, as in: hccl-kit run ... -- COMMAND"),
         (("x.json",), "error: cannot read x.json: No such file or directory"),
         (("x.json", "--simulate"), "error: --product and --simulate are for --devices, not for a table"),
         (("--devices", "[2,6)", "--simulate"), 'fix: --devices "[0,4)"'),
@@ -259,6 +260,15 @@ def test_without_a_command_nothing_is_started(tmp_path: Path) -> None:
     done = run(tmp_path, *CARDS)
     assert (done.returncode, list(tmp_path.iterdir())) == (2, [])
     assert "error: no command follows --, and the current folder has no tools/train.py\n" in done.stderr
+
+
+@pytest.mark.parametrize("command", [("python", "trian.py"), ("./trian.py",), ("python", "-m", "trian")])
+def test_a_command_that_is_not_there_is_named_by_the_diagnosis(tmp_path: Path, command: tuple[str, ...]) -> None:
+    done = run(tmp_path, *CARDS, "--", *command, environ={"HCCL_KIT_DIAGNOSE": "60"})
+    assert done.returncode
+    diagnosis = done.stderr.partition("\nfirst fault: ")[2]
+    assert "trian" in diagnosis.splitlines()[0]
+    assert "fix:          correct the command; every server and every container needs the program" in diagnosis
 
 
 def test_a_launcher_as_command_is_refused(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from hccl_kit.diagnosis.errors import (
     card_network,
     cards,
     codes,
+    commands,
     ending,
     environment,
     frameworks,
@@ -37,6 +38,7 @@ from hccl_kit.diagnosis.errors.row import KnownError
 ROWS: tuple[KnownError, ...] = (
     *rank_table.ROWS,
     *starting.ROWS,
+    *commands.ROWS,
     *ending.ROWS,
     *launchers.ROWS,
     *environment.ROWS,

@@ -1,0 +1,48 @@
+"""What is printed about a command that cannot be started, so that the program never ran.
+
+Seen with `hccl-kit run`, util-linux 2.38 (setsid, setpriv), coreutils 9.1, Slurm 22.05 and Python 3.11, 2026-11-29.
+"""
+
+from __future__ import annotations
+
+from hccl_kit.diagnosis.errors.row import KnownError, in_stage
+
+_STARTER = r"\b(?:setsid|setpriv|nohup|env|timeout|taskset): (?:failed to (?:execute|run command) )?"
+_PATH = r"['‘]?(?P<path>[^\s'’:]{1,200})['’]?"
+ROWS: tuple[KnownError, ...] = in_stage(
+    "start of a process",
+    KnownError(
+        "the command that starts the program is not there",
+        patterns=(
+            rf"cannot start: \[Errno 2\] No such file or directory: {_PATH}",
+            rf"{_STARTER}{_PATH}: No such file or directory",
+            rf"\berror: execve\(\): {_PATH}: No such file or directory",
+            rf"can't open file {_PATH}: \[Errno 2\] No such file or directory",
+            r"/python[0-9.]{0,5}: No module named (?P<path>[\w.]{1,200})",
+        ),
+        example="cannot start: [Errno 2] No such file or directory: 'trian.py'",
+        in_output=True,
+        says=("{path} is not there",),
+        causes=(
+            "a typing error in the command",
+            "a path that counts from another folder than the one in which the job was started",
+            "the program is on another server only, or not in the image of the container",
+        ),
+        tells_apart="ls -l PATH and command -v PROGRAM, where the rank runs",
+        fix="correct the command; every server and every container needs the program at this path",
+    ),
+    KnownError(
+        "the command that starts the program may not be executed",
+        patterns=(
+            rf"cannot start: \[Errno 13\] Permission denied: {_PATH}",
+            rf"{_STARTER}{_PATH}: Permission denied",
+            rf"\berror: execve\(\): {_PATH}: Permission denied",
+        ),
+        example="cannot start: [Errno 13] Permission denied: './train.py'",
+        in_output=True,
+        says=("{path} may not be executed by this user",),
+        causes=("a program of Python or bash without the right to execute it", "a file system that is mounted noexec"),
+        tells_apart="ls -l PATH; findmnt -T PATH",
+        fix="start it by its interpreter, such as python train.py, or chmod +x FILE",
+    ),
+)
