@@ -36,5 +36,5 @@ _ALL = (_LOGIN, _KNOWN, _OPTION, _NAMED, _HEADER, _SCHEME)
 def without_secrets(text: str) -> str:
     """The text with HIDDEN for each of them; the words that announce them stay."""
     for pattern in _ALL:
-        text = pattern.sub(lambda found: f"{found['name']}{HIDDEN}", text)
+        text = pattern.sub(lambda match: f"{match['name']}{HIDDEN}", text)
     return text

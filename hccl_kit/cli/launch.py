@@ -169,11 +169,11 @@ def _take_launcher_options(launcher: Launcher, given: dict[str, Any]) -> dict[st
 
 def _launchers_of_options() -> dict[Option, list[str]]:
     """The launchers that take each option."""
-    found: dict[Option, list[str]] = {}
+    launchers: dict[Option, list[str]] = {}
     for launcher in LAUNCHERS.values():
         for option in launcher.options:
-            found.setdefault(option, []).append(launcher.name)
-    return found
+            launchers.setdefault(option, []).append(launcher.name)
+    return launchers
 
 
 def write_launch_files(request: LaunchRequest) -> int:
@@ -260,8 +260,8 @@ def _checked_plan(table: RankTable, file: TableFile, request: LaunchRequest) -> 
     framework = framework_of(request.framework, command, request.launcher.frameworks, complain)
     made = plan(table, command, script_variables(table, request.job, request.jobs), framework)
     settled = {option.settles for option in request.launcher.options if option.name in request.options}
-    findings = [found for found in check_plan(made, file, request.launcher.name) if found.rule not in settled]
-    errors = [found for found in findings if found.severity == "error"]
+    findings = [finding for finding in check_plan(made, file, request.launcher.name) if finding.rule not in settled]
+    errors = [finding for finding in findings if finding.severity == "error"]
     if errors:
         first, more = errors[0], len(errors) - 1
         raise KitError(

@@ -125,8 +125,8 @@ def kernel_messages(notes: list[str]) -> list[tuple[str, str]]:
 def stood_in(text: str) -> str:
     """The text with a name of the same form for each mark: 198.18.0.0/15 is reserved for tests."""
 
-    def stand_in(found: re.Match[str]) -> str:
-        number = int(found[2])
-        return f"198.18.{number // 250}.{number % 250 + 1}" if found[1] == "address" else f"{found[1]}-{number}"
+    def stand_in(match: re.Match[str]) -> str:
+        number = int(match[2])
+        return f"198.18.{number // 250}.{number % 250 + 1}" if match[1] == "address" else f"{match[1]}-{number}"
 
     return _MARK.sub(stand_in, text)

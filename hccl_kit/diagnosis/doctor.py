@@ -121,12 +121,12 @@ def convolutions(environ: Mapping[str, str]) -> Check:
     except ValueError as error:
         problem = Message("diagnosis.doctor.cxx", "CXX cannot be parsed as a command: {error}", error=error)
         return Check("compiler", "broken", problem, "unset CXX")
-    found = [name for name in names if which(name, path=environ.get("PATH"))]
-    if not found:
+    compilers = [name for name in names if which(name, path=environ.get("PATH"))]
+    if not compilers:
         absent = Message("diagnosis.doctor.no-compiler", "no C++ compiler: training on CPU is slower")
         return Check("compiler", "absent", absent, "apt-get install g++")
     works = Message(
-        "diagnosis.doctor.compiler", "{compiler} compiles the convolutions of training on CPU", compiler=found[0]
+        "diagnosis.doctor.compiler", "{compiler} compiles the convolutions of training on CPU", compiler=compilers[0]
     )
     return Check("compiler", "works", works)
 

@@ -32,24 +32,24 @@ def explain(text: str) -> Explanation:
         codes = tuple(dict.fromkeys(code for line in text.split("\n") for code in codes_in(line)))
         return Explanation(codes, (), (), tuple(_of_ids(ids)), is_exact=True)
     words = re.split(r"[\s,]+", text.strip())
-    if (found := _of_variable(text.strip())) is not None:
-        return found
+    if (explanation := _of_variable(text.strip())) is not None:
+        return explanation
     if (code := only_maybe(text)) is not None:
         answer = Answer(BY_CODE[code], code, (MAYBE,))
         return Explanation((code,), (answer,), (), (), is_exact=True)
     if (code := text.strip().upper()) in BY_CODE:
         return _of_code(code)
     lines = text.strip("\n").split("\n")
-    found = explain_lines(lines)
-    if found and len(lines) == 1:
-        found = found._replace(answers=tuple(answer._replace(line=None) for answer in found.answers))
-    if found is None and words and all(word in _NAMES or word in BY_CODE for word in words):
-        found = Explanation((), (), (), tuple(_rules_named(words)), is_exact=True)
-    if found is None:
+    explanation = explain_lines(lines)
+    if explanation and len(lines) == 1:
+        explanation = explanation._replace(answers=tuple(answer._replace(line=None) for answer in explanation.answers))
+    if explanation is None and words and all(word in _NAMES or word in BY_CODE for word in words):
+        explanation = Explanation((), (), (), tuple(_rules_named(words)), is_exact=True)
+    if explanation is None:
         raise unknown(text.strip().split("\n")[0])
-    if not found.is_exact and (named := tuple(_rules_named(words))):
-        return found._replace(rules=named, is_exact=True)
-    return found
+    if not explanation.is_exact and (named := tuple(_rules_named(words))):
+        return explanation._replace(rules=named, is_exact=True)
+    return explanation
 
 
 def _of_code(code: str) -> Explanation:
@@ -94,17 +94,17 @@ def _ids_in(text: str) -> list[str]:
 def _of_ids(ids: Iterable[str]) -> Iterator[Rule[...]]:
     """The rules with one of the ids, or with a prefix of the id for a family."""
     for name in ids:
-        found = [rule for rule in CATALOGUE if rule.id.startswith(name)]
-        if not found:
+        rules = [rule for rule in CATALOGUE if rule.id.startswith(name)]
+        if not rules:
             raise unknown(name)
-        yield from found
+        yield from rules
 
 
 def _rules_named(words: Sequence[str]) -> Iterator[Rule[...]]:
     """The rules for the names of HCCL that a text consists of, besides codes."""
     names = [word for word in words if word in _NAMES]
     if names and len(words) <= 3:
-        ids = {one for name in names for one in rule_ids_of(name)}
+        ids = {rule for name in names for rule in rule_ids_of(name)}
         yield from (rule for rule in CATALOGUE if rule.id in ids)
 
 

@@ -94,22 +94,27 @@ class Masker:
     def learn(self, texts: Iterable[str]) -> None:
         """Take the users and hosts that texts name as such, so that they are masked in all others too."""
         for text in texts:
-            for found in re.finditer(rf"/(?:{'|'.join(_HOMES)})/([\w.-]{{1,64}})", text):
-                self._learn(found[1], "user")
-            for found in _LOGIN.finditer(text):
-                self._learn(found[1], "user")
-                self._learn(found[2], "host")
+            for match in re.finditer(rf"/(?:{'|'.join(_HOMES)})/([\w.-]{{1,64}})", text):
+                self._learn(match[1], "user")
+            for match in _LOGIN.finditer(text):
+                self._learn(match[1], "user")
+                self._learn(match[2], "host")
             for pattern in (_DOMAIN, _NODE, _URL):
-                for found in pattern.finditer(text):
-                    self._learn(found[0], "host")
+                for match in pattern.finditer(text):
+                    self._learn(match[0], "host")
         self._words = _any_of(self._private)
 
     def _learn(self, word: str, kind: str) -> None:
         word = word.rstrip(".")
         short = word.split(".")[0]
-        for one in {word, short} if re.search(r"[0-9-]", short) and kind == "host" else {word}:
-            if _is_private(one) and not _USUAL.fullmatch(one) and not one.isdigit() and len(one) > 2:
-                self._private.setdefault(one, kind)
+        for word_or_short in {word, short} if re.search(r"[0-9-]", short) and kind == "host" else {word}:
+            if (
+                _is_private(word_or_short)
+                and not _USUAL.fullmatch(word_or_short)
+                and not word_or_short.isdigit()
+                and len(word_or_short) > 2
+            ):
+                self._private.setdefault(word_or_short, kind)
 
     def text(self, text: str) -> str:
         """A sentence, a line, or the name of a server."""
@@ -121,29 +126,29 @@ class Masker:
         text = _outside_marks(without_secrets, text)
         text = self._home.sub("~", text)
         for paths in (self._files, _PATH):
-            text = paths.sub(lambda found: self.path(found[0]), text)
+            text = paths.sub(lambda match: self.path(match[0]), text)
         return _outside_marks(self._plain, text)
 
     def _plain(self, text: str) -> str:
         """A text without paths and marks."""
-        text = _LOGIN.sub(lambda found: f"{self.mark('user', found[1])}@{self.host(found[2])}", text)
+        text = _LOGIN.sub(lambda match: f"{self.mark('user', match[1])}@{self.host(match[2])}", text)
         return _outside_marks(self._addresses_and_names, text)
 
     def _addresses_and_names(self, text: str) -> str:
-        text = _MAC.sub(lambda found: self.mark("address", re.sub(r"[^0-9a-f]", "", found[0].lower())), text)
+        text = _MAC.sub(lambda match: self.mark("address", re.sub(r"[^0-9a-f]", "", match[0].lower())), text)
         for step in (
-            lambda part: _URL.sub(lambda found: self.host(found[0]), part),
+            lambda part: _URL.sub(lambda match: self.host(match[0]), part),
             lambda part: _ADDRESS.sub(self._address, part),
             lambda part: _GLUED.sub(self._address, part),
-            lambda part: self._words.sub(lambda found: self.mark(self._private[found[0]], found[0]), part),
-            lambda part: _DOMAIN.sub(lambda found: self.mark("host", found[0]), part),
-            lambda part: _NODE.sub(lambda found: self.mark("host", found[0]), part),
+            lambda part: self._words.sub(lambda match: self.mark(self._private[match[0]], match[0]), part),
+            lambda part: _DOMAIN.sub(lambda match: self.mark("host", match[0]), part),
+            lambda part: _NODE.sub(lambda match: self.mark("host", match[0]), part),
         ):
             text = _outside_marks(step, text)
         return text
 
-    def _address(self, found: re.Match[str]) -> str:
-        return self.address(found[0], is_version=bool(_VERSION.search(found.string[: found.start()][-24:])))
+    def _address(self, match: re.Match[str]) -> str:
+        return self.address(match[0], is_version=bool(_VERSION.search(match.string[: match.start()][-24:])))
 
     def address(self, text: str, *, is_version: bool = False) -> str:
         """The mark of an address, or the text if it is none, or means this machine."""

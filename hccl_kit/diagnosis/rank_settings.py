@@ -86,15 +86,15 @@ def _of_process(pid: str) -> Had:
 
 
 def _of_logs(source: str, path: Path) -> list[Had]:
-    found = of_evidence(read([path]))
-    if not found:
+    settings = of_evidence(read([path]))
+    if not settings:
         raise KitError(
             "diagnosis.no-hccl-variable",
             "{source} prints no variable of HCCL",
             fix="they are in run/plog, at the start of a process",
             source=shown(source),
         )
-    return found
+    return settings
 
 
 def of_evidence(evidence: Evidence) -> list[Had]:
@@ -105,7 +105,7 @@ def of_evidence(evidence: Evidence) -> list[Had]:
         if isinstance(event.fact, Setting) and (value := _as_set(*event.fact)) is not None:
             values.setdefault(event.process, {}).setdefault(event.fact.name, value)
             files.setdefault(event.process, event.place.file)
-    return [Had(files[process], found, is_complete=False) for process, found in values.items()]
+    return [Had(files[process], settings, is_complete=False) for process, settings in values.items()]
 
 
 def _as_set(name: str, value: str) -> str | None:

@@ -40,22 +40,22 @@ def described(folder: Path) -> dict[str, Any]:
         raise KitError("diagnosis.no-summary", "{path} is not the summary of a training run", path=path)
     started = summary.get("started_from")
     named = started if isinstance(started, Mapping) else {}
-    found: dict[str, Any] = {name: value for name in FACTS if (value := _short(summary.get(name))) is not None}
-    found["started_from"] = {
+    facts: dict[str, Any] = {name: value for name in FACTS if (value := _short(summary.get(name))) is not None}
+    facts["started_from"] = {
         _short(key): text.rsplit("/", 1)[-1] for key, value in named.items() if isinstance(text := _short(value), str)
     }
     for name, row in (("before", summary.get("before")), ("best", summary.get("kept")), ("last", summary)):
         scores = _scores(row) if isinstance(row, Mapping) else {}
         if scores:
-            found[name] = scores
+            facts[name] = scores
     guard = summary.get("guard")
     for name, of_set in guard.items() if isinstance(guard, Mapping) else ():
         for when, row in of_set.items() if isinstance(of_set, Mapping) else ():
             scores = _scores(row) if isinstance(row, Mapping) else {}
             if scores and when in ("before", "best"):
                 score = scores.get("exact", next(iter(scores.values())))
-                found.setdefault("guard", {})[f"{name.rsplit('/', 1)[-1][-MAX_TEXT:]} {when}"] = score
-    return found
+                facts.setdefault("guard", {})[f"{name.rsplit('/', 1)[-1][-MAX_TEXT:]} {when}"] = score
+    return facts
 
 
 def _short(value: Any) -> str | int | None:

@@ -57,12 +57,12 @@ class Difference(NamedTuple):
 
 def check(plan: VariablePlan, had: Sequence[Had], product: str = "") -> list[Difference]:
     """What is out of range, differs from the plan, collides with another job, or differs between ranks."""
-    found = []
+    findings = []
     for rank in had:
         refused = [*_refused(rank, product)]
-        names = {one.variable for one in refused if one.severity == "error"}
-        found += [*refused, *_of_plan(plan, rank, names), *_of_server(plan, rank)]
-    return [*found, *_between(plan, had)]
+        names = {problem.variable for problem in refused if problem.severity == "error"}
+        findings += [*refused, *_of_plan(plan, rank, names), *_of_server(plan, rank)]
+    return [*findings, *_between(plan, had)]
 
 
 def identity(table: RankTable, had: Sequence[Had]) -> list[Difference]:
@@ -189,7 +189,9 @@ def _ports(name: str, value: str) -> Iterator[Ports]:
 
 def _of_server(plan: VariablePlan, rank: Had) -> Iterator[Difference]:
     address, name = rank.values.get(IF_IP), rank.values.get(IF_NAME)
-    known = {one.value: server for server in plan.servers for one in server.variables if one.name == IF_IP}
+    known = {
+        variable.value: server for server in plan.servers for variable in server.variables if variable.name == IF_IP
+    }
     if address and known and address.partition("%")[0] not in known:
         text = Message(
             "diagnosis.variables.address",
@@ -199,7 +201,9 @@ def _of_server(plan: VariablePlan, rank: Had) -> Iterator[Difference]:
         )
         yield Difference(rank.source, IF_IP, text)
     server = known.get((address or "").partition("%")[0]) or (plan.servers[0] if len(plan.servers) == 1 else None)
-    planned = next((one.value for one in server.variables if one.name == IF_NAME), None) if server else None
+    planned = (
+        next((variable.value for variable in server.variables if variable.name == IF_NAME), None) if server else None
+    )
     if name and planned and not address and not matches(planned.removeprefix("="), name):
         yield Difference(rank.source, IF_NAME, sentences([f"{IF_NAME}={shown(name)}", _planned(planned)]))
 
@@ -209,7 +213,7 @@ def _between(plan: VariablePlan, had: Sequence[Had]) -> Iterator[Difference]:
     yield from _one_rank_twice(had)
     for name in _EQUAL:
         yield from _unequal(name, had)
-    others = {*OF_A_SERVER, *_EQUAL, *(one.name for one in plan.variables)}
+    others = {*OF_A_SERVER, *_EQUAL, *(variable.name for variable in plan.variables)}
     for is_complete in (True, False):  # logs have other forms of most values
         alike = [rank for rank in had if rank.is_complete is is_complete]
         names = {name for rank in alike for name in rank.values if name in VALUES}
@@ -220,10 +224,10 @@ def _between(plan: VariablePlan, had: Sequence[Had]) -> Iterator[Difference]:
 def _one_rank_twice(had: Sequence[Had]) -> Iterator[Difference]:
     """The ranks that several sources have: each rank is one process."""
     ranks: dict[tuple[str, str], dict[str, None]] = {}
-    for one in had:
-        name = next((name for name in NAMES["rank"] if one.values.get(name)), None)
-        if name and one.is_complete:
-            ranks.setdefault((name, one.values[name].strip()), {})[one.source] = None
+    for process in had:
+        name = next((name for name in NAMES["rank"] if process.values.get(name)), None)
+        if name and process.is_complete:
+            ranks.setdefault((name, process.values[name].strip()), {})[process.source] = None
     for (name, value), sources in ranks.items():
         if len(sources) > 1:
             text = Message(
@@ -263,8 +267,8 @@ def _seconds(rank: Had, name: str) -> float | None:
     return float(value) if value is not None and re.fullmatch(r"[0-9]{1,10}(\.[0-9]{1,2})?", value) else None
 
 
-def _same(one: str, other: str) -> bool:
-    one = one.replace(" ", "")
-    if one == other:
+def _same(value: str, other: str) -> bool:
+    value = value.replace(" ", "")
+    if value == other:
         return True
-    return re.fullmatch(r"[0-9]{1,10}\.0{1,2}", one) is not None and one.partition(".")[0] == other
+    return re.fullmatch(r"[0-9]{1,10}\.0{1,2}", value) is not None and value.partition(".")[0] == other

@@ -113,10 +113,10 @@ def _gloo(environ: Mapping[str, str]) -> list[Default]:
 
 
 def _assert_version(settings: Settings) -> None:
-    found = getattr(hccl_kit, "__version__", "")  # the one in a manifest has none
-    if settings.kit_version and found != settings.kit_version:
+    version = getattr(hccl_kit, "__version__", "")  # the one in a manifest has none
+    if settings.kit_version and version != settings.kit_version:
         raise PodError(
-            f"the hccl-kit of this image is {found}, the manifest was written by {settings.kit_version}"
+            f"the hccl-kit of this image is {version}, the manifest was written by {settings.kit_version}"
             "\n  fix: write the manifest with the version of the image, or without --image-has-kit"
         )
 

@@ -26,10 +26,10 @@ def _of_ipv4(wanted: ipaddress.IPv4Address | ipaddress.IPv6Address) -> str | Non
         for _, name in socket.if_nameindex():
             request = struct.pack("256s", name.encode()[:15])
             try:
-                found = fcntl.ioctl(probe.fileno(), GET_ADDRESS, request)[20:24]
+                address = fcntl.ioctl(probe.fileno(), GET_ADDRESS, request)[20:24]
             except OSError:  # it has no address
                 continue
-            if found == wanted.packed:
+            if address == wanted.packed:
                 return name
     return None
 

@@ -86,17 +86,17 @@ def seconds(environ: Mapping[str, str], name: str) -> float:
 def visible(settings: Settings, environ: Mapping[str, str], cards: int) -> dict[str, str]:
     """The field of the visible cards, if the ranks have one. Raises PodError if the image has another value of it."""
     (name,) = settings.contract.names["visible"]
-    given, listed = environ.get(name), ",".join(map(str, range(cards)))
+    given, numbers = environ.get(name), ",".join(map(str, range(cards)))
     if not settings.limits_cards:
         if given is not None:
             log(f"note: {name}={given!r} is removed: the ranks number all cards of this pod from 0")
         return {}
-    if given not in (None, listed):
+    if given not in (None, numbers):
         raise PodError(
-            f"{name}={given!r} in this pod; its cards are {listed}"
-            f"\n  fix: remove {name} from the image and the manifest, or set it to {listed}"
+            f"{name}={given!r} in this pod; its cards are {numbers}"
+            f"\n  fix: remove {name} from the image and the manifest, or set it to {numbers}"
         )
-    return {"visible": listed}
+    return {"visible": numbers}
 
 
 def log(text: str) -> None:

@@ -42,15 +42,17 @@ def by_table(settings: Settings, environ: Mapping[str, str]) -> PodRanks:
 
 def _of_table(settings: Settings, environ: Mapping[str, str], table: TableFile) -> PodRanks:
     servers = table.value["server_list"]
-    own = _own_server(servers, environ.get(settings.server, ""))
-    devices = sorted(own["device"], key=_rank_of)
+    here = _own_server(servers, environ.get(settings.server, ""))
+    devices = sorted(here["device"], key=_rank_of)
     ids = sorted(int(device["device_id"]) for device in devices)
     if not ids:
         raise PodError(f"the rank table {settings.table} has no card for this pod")
     _assert_cards(ids, environ.get("ASCEND_VISIBLE_DEVICES", ""))
     (first,) = (server for server in servers if 0 in map(_rank_of, server["device"]))
-    in_order = sorted((one for one in servers if one["device"]), key=lambda one: min(map(_rank_of, one["device"])))
-    node = in_order.index(own)
+    in_order = sorted(
+        (server for server in servers if server["device"]), key=lambda server: min(map(_rank_of, server["device"]))
+    )
+    node = in_order.index(here)
     job = {
         "size": sum(len(server["device"]) for server in servers),
         "local_size": len(ids),
@@ -84,14 +86,16 @@ def _address(server: Mapping[str, Any]) -> str:
 
 def _own_server(servers: Sequence[Mapping[str, Any]], here: str) -> Mapping[str, Any]:
     """The entry of the host with the address `here`."""
-    found = [one for one in servers if here and here in map(one.get, ("server_id", "host_ip", "container_ip"))]
-    if len(found) == 1:
-        return found[0]
-    listed = ", ".join(str(server.get("server_id")) for server in servers[:MAX_LISTED])
+    matches = [
+        server for server in servers if here and here in map(server.get, ("server_id", "host_ip", "container_ip"))
+    ]
+    if len(matches) == 1:
+        return matches[0]
+    ids = ", ".join(str(server.get("server_id")) for server in servers[:MAX_LISTED])
     more = f" and {len(servers) - MAX_LISTED} more" if len(servers) > MAX_LISTED else ""
     raise PodError(
-        f"this pod runs on {here or 'an unknown host'}, which {'matches more than one' if found else 'is not a'} "
-        f"server of the rank table; it has {listed}{more}"
+        f"this pod runs on {here or 'an unknown host'}, which {'matches more than one' if matches else 'is not a'} "
+        f"server of the rank table; it has {ids}{more}"
         "\n  fix: let the cluster write the table, or run the pods on its servers only (nodeSelector)"
     )
 

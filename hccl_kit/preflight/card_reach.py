@@ -41,12 +41,12 @@ def unreachable(subject: CardRound) -> Iterator[Finding]:
         for pair in results:
             for place in pair:
                 made[place] += 1
-        found = causes(results, bad.keys())
-        for cause in found:
+        known = causes(results, bad.keys())
+        for cause in known:
             if cause.kind != "pair":
                 message = _explained(cause, link, states, bad, made)
                 yield Finding(message, _HINTS.get(cause.kind, _LOOK), device=_device(cause))
-        yield from _pairs([cause for cause in found if cause.kind == "pair"], link)
+        yield from _pairs([cause for cause in known if cause.kind == "pair"], link)
 
 
 def _bad_ports(states: States) -> Reasons:
@@ -168,9 +168,9 @@ _HINTS = {
 }
 
 
-def _pairs(found: Sequence[Cause], link: str) -> Iterator[Finding]:
+def _pairs(of_pairs: Sequence[Cause], link: str) -> Iterator[Finding]:
     """The pings whose two ends cannot be told apart, by pair of servers."""
-    failed = [pair for cause in found for pair in cause.failed]
+    failed = [pair for cause in of_pairs for pair in cause.failed]
     by_servers = defaultdict[frozenset[str], list[Pair]](list)
     for pair in failed:
         by_servers[frozenset(place.server for place in pair)].append(pair)

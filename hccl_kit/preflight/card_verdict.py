@@ -52,15 +52,15 @@ def causes(results: Mapping[Pair, bool], bad_ports: Set[Place] = frozenset()) ->
         return [Cause("all", tuple(sorted(_places(failed))), tuple(sorted(failed)))]
     if not failed:
         return []
-    found: list[Cause] = []
+    known: list[Cause] = []
     steps = (_known(bad_ports), _dead(_SERVER), _dead(_RAIL), _dead(_CARD), _one_way, _sides, _loss, _pairs)
     for step in steps:
         for cause in step(Pings(answered, failed)):
             rest = tuple(pair for pair in cause.failed if pair in failed)
             if rest:
-                found.append(cause._replace(failed=rest))
+                known.append(cause._replace(failed=rest))
                 failed = failed.difference(rest)
-    return found
+    return known
 
 
 _Step = Callable[[Pings], Iterator[Cause]]

@@ -78,9 +78,9 @@ class Session:
 
     def start(self, server: Server) -> None:
         """Start the agent of a server; its ranks are lost if that fails."""
-        told = server.payload + encode(server.order._asdict())
+        sent = server.payload + encode(server.order._asdict())
         try:
-            agent = Connection(server.command, told, self._selector, event_of)
+            agent = Connection(server.command, sent, self._selector, event_of)
         except OSError as error:
             program, reason = server.command[0], error.strerror
             why = Message("selftest.no-agent", "{program} cannot be started: {reason}", program=program, reason=reason)

@@ -57,8 +57,8 @@ def _messages(line: str) -> Iterator[re.Match[str]]:
 
 
 def _of_message(line: str) -> Mapping[str, str]:
-    found = next(_messages(line), None)
-    return {key: part.strip(' ."') for key, part in found.groupdict().items() if part} if found else {}
+    match = next(_messages(line), None)
+    return {key: part.strip(' ."') for key, part in match.groupdict().items() if part} if match else {}
 
 
 def _of_match(match: re.Match[str]) -> Mapping[str, str]:
@@ -89,5 +89,5 @@ def _memory(values: Mapping[str, str]) -> Mapping[str, str]:
 
 def _in_bytes(size: str) -> float:
     """60.96 GiB as a number; 0 if it is not a size."""
-    found = re.fullmatch(r"([0-9]{1,9}(?:\.[0-9]{1,4})?) ?([KMGT]iB)", size)
-    return float(found[1]) * _BYTES[found[2]] if found else 0.0
+    match = re.fullmatch(r"([0-9]{1,9}(?:\.[0-9]{1,4})?) ?([KMGT]iB)", size)
+    return float(match[1]) * _BYTES[match[2]] if match else 0.0

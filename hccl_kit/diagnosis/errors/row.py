@@ -94,11 +94,11 @@ class KnownError(NamedTuple):
 
     def about(self, values: Mapping[str, str]) -> Iterable[Message]:
         """The sentences whose blanks all have a value, without those that tell nothing new."""
-        told: set[str] = set()
+        filled: set[str] = set()
         for sentence in self.says:
             blanks = blanks_of(sentence)
-            if blanks <= values.keys() and not (blanks and blanks <= told):
-                told |= blanks
+            if blanks <= values.keys() and not (blanks and blanks <= filled):
+                filled |= blanks
                 text = Message(TEXTS, sentence.removeprefix(FIX), **{name: values[name] for name in blanks})
                 yield Message("diagnosis.line-fix", "fix: {what}", what=text) if sentence.startswith(FIX) else text
 

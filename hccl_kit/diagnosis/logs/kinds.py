@@ -57,14 +57,14 @@ def _step(lines: Iterator[Line], about: About) -> Iterator[Noted]:
 def _error(lines: Iterator[Line], _about: About) -> Iterator[Noted]:
     """`error_RANK.json`: an exception that ended a rank."""
     row = _object(lines)
-    own, pid, time = _integer(row.get("rank")), _integer(row.get("pid")), row.get("time")
-    if own is None or own >= MAX_RANK:
+    rank, pid, time = _integer(row.get("rank")), _integer(row.get("pid")), row.get("time")
+    if rank is None or rank >= MAX_RANK:
         return
     when = float(time) if isinstance(time, (int, float)) and 0 <= time < 1e11 else None
     server = _text(row.get("host"), 255) or None
     name, message = _text(row.get("exception"), 120), _text(row.get("message"), MAX_TEXT)
-    yield Noted(1, Joined(None, own, server=server, logic=_integer(row.get("device"))), when, False, pid, own)
-    yield Noted(1, of_exception(name, f"{name}: {message}"), when, True, pid, own)
+    yield Noted(1, Joined(None, rank, server=server, logic=_integer(row.get("device"))), when, False, pid, rank)
+    yield Noted(1, of_exception(name, f"{name}: {message}"), when, True, pid, rank)
 
 
 def _object(lines: Iterator[Line]) -> dict[str, Any]:
@@ -93,11 +93,11 @@ def _addresses(lines: Iterator[Line], _about: About) -> Iterator[Noted]:
     """What `hccn_tool -i N -ip -g` printed for the cards of a server: the addresses of the cards."""
     card = None
     for line in islice(lines, MAX_LINES):
-        if found := re.search(r"hccn_tool -i ([0-9]{1,4}) -ip -g", line.text):
-            card = int(found[1])
-        elif card is not None and (found := re.fullmatch(r"ipaddr: ?([0-9a-fA-F.:]{2,45})", line.text.strip())):
+        if match := re.search(r"hccn_tool -i ([0-9]{1,4}) -ip -g", line.text):
+            card = int(match[1])
+        elif card is not None and (match := re.fullmatch(r"ipaddr: ?([0-9a-fA-F.:]{2,45})", line.text.strip())):
             if line.is_whole:
-                yield Noted(line.number, CardAddress(card, found[1]))
+                yield Noted(line.number, CardAddress(card, match[1]))
             card = None
 
 

@@ -157,7 +157,7 @@ def _of_dump(log: Log, counted: _Counted, process: Process, pieces: Iterator[byt
     noted, why = torch_dump.read(log.path.name, pieces)
     why = counted.cut or why
     if why:
-        noted = [one for one in noted if isinstance(one.fact, Dumped) and one.fact.is_cut]
+        noted = [note for note in noted if isinstance(note.fact, Dumped) and note.fact.is_cut]
         note = Message(
             "diagnosis.bad-dump",
             "{file} is not a readable dump of torch's flight recorder: {reason}",
@@ -166,7 +166,7 @@ def _of_dump(log: Log, counted: _Counted, process: Process, pieces: Iterator[byt
         )
         return Found(None, events_of(log.name, process, noted), (note,))
     file = LogFile(process, log.name, counted.size, None, None)
-    is_cut = any(isinstance(one.fact, Dumped) and one.fact.is_cut for one in noted)
+    is_cut = any(isinstance(note.fact, Dumped) and note.fact.is_cut for note in noted)
     missing = Message("diagnosis.cut-dump", "collectives are missing in it, or cannot be read")
     notes = (_not_whole(log, missing),) if is_cut else ()
     return Found(file, events_of(log.name, process, noted), notes)
@@ -177,21 +177,21 @@ def events_of(name: str, process: Process, noted: list[Noted]) -> tuple[Event, .
 
     Each host that lines of a file name is a worker of its own if there are several: their pids are not of one host.
     """
-    pids = {one.pid for one in noted if one.pid is not None}
-    has_hosts = len({one.server for one in noted if one.server is not None}) > 1
+    pids = {note.pid for note in noted if note.pid is not None}
+    has_hosts = len({note.server for note in noted if note.server is not None}) > 1
     if process.pid is None and process.rank is not None and len(pids) == 1:
         process = process._replace(pid=pids.pop())
     ranks: dict[Process, int] = {} if process.rank is None else {_known(process): process.rank}
     events = []
-    for one in noted:
-        own = process
+    for note in noted:
+        source = process
         if process.pid is None and process.rank is None:
-            worker = f"{process.worker}/{one.server}" if has_hosts and one.server else process.worker
-            own = Process(worker, one.pid, one.rank)
-            if one.rank is not None:
-                ranks.setdefault(_known(own), one.rank)
-        events.append(Event(_known(own), Place(name, one.line), one.time, one.is_error, one.fact))
-    by_name = (Event(own, Place(name, 1), None, False, Joined(None, rank)) for own, rank in ranks.items())
+            worker = f"{process.worker}/{note.server}" if has_hosts and note.server else process.worker
+            source = Process(worker, note.pid, note.rank)
+            if note.rank is not None:
+                ranks.setdefault(_known(source), note.rank)
+        events.append(Event(_known(source), Place(name, note.line), note.time, note.is_error, note.fact))
+    by_name = (Event(source, Place(name, 1), None, False, Joined(None, rank)) for source, rank in ranks.items())
     return (*by_name, *events)
 
 

@@ -147,11 +147,11 @@ def prefix_of(text: str) -> tuple[int, Origin]:
     """Where the message begins after what is put before it, and who that names."""
     at, origin = 0, NOBODY
     for _ in range(MAX_PREFIXES):
-        found = _PREFIX.match(text, at)
-        if found is None:
+        match = _PREFIX.match(text, at)
+        if match is None:
             break
-        at = found.end()
-        origin = joined(_of(found), origin) if found.lastgroup in _NAMING else origin
+        at = match.end()
+        origin = joined(_of(match), origin) if match.lastgroup in _NAMING else origin
     return at, origin
 
 
@@ -165,8 +165,8 @@ def origin_of(text: str) -> Origin:
     origin = NOBODY
     if not _IN_TEXT.search(text):
         return origin
-    for found in islice(_IN_TEXT.finditer(text), MAX_PREFIXES):
-        origin = joined(origin, _of(found))
+    for match in islice(_IN_TEXT.finditer(text), MAX_PREFIXES):
+        origin = joined(origin, _of(match))
     return origin
 
 
@@ -183,8 +183,8 @@ def joined(first: Origin, second: Origin) -> Origin:
     return second._replace(**{name: value for name, value in first._asdict().items() if value is not None})
 
 
-def _of(found: re.Match[str]) -> Origin:
-    groups = {name.partition("_")[2]: value for name, value in found.groupdict().items() if value is not None}
+def _of(matched: re.Match[str]) -> Origin:
+    groups = {name.partition("_")[2]: value for name, value in matched.groupdict().items() if value is not None}
     if words := groups.get("words"):
         for pattern in _WORDS:
             if match := pattern.search(words):

@@ -15,10 +15,10 @@ from hccl_kit.diagnosis.logs.log_file import Found
 _FACTS = {kind.__name__: kind for kind in get_args(Fact)}
 
 
-def to_line(found: Found) -> bytes:
+def to_line(part: Found) -> bytes:
     """One line, without its end."""
-    events = [(*event[:-1], type(event.fact).__name__, event.fact) for event in found.events]
-    return json.dumps((found.file, events, found.notes), separators=(",", ":")).encode()
+    events = [(*event[:-1], type(event.fact).__name__, event.fact) for event in part.events]
+    return json.dumps((part.file, events, part.notes), separators=(",", ":")).encode()
 
 
 def from_line(line: bytes) -> Found:

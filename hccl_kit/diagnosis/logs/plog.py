@@ -86,7 +86,7 @@ def records(line: str, *, is_whole: bool = True) -> Iterator[Record]:
         line = _COLOR.sub("", line)
     if not is_whole:
         line = line[: max(map(line.rfind, _CLOSED)) + 1]
-    starts = [found.start() for found in _START.finditer(line)]
+    starts = [match.start() for match in _START.finditer(line)]
     if not starts:
         yield _without_header(line, is_whole)
         return
@@ -102,15 +102,15 @@ def _with_header(text: str, is_whole: bool) -> Record:
         return Record(None, None, None, None, None, text[:MAX_TEXT], is_whole=is_whole)
     end = header.end()
     for part in (_STATUS, _FILE):
-        if found := part.match(text, end):
-            end = found.end()
+        if match := part.match(text, end):
+            end = match.end()
     thread = None
-    if found := _THREAD.match(text, end):
+    if match := _THREAD.match(text, end):
         thread = next(
-            (value for value in (found["second"], found["first"], found["tid"], found["bare"]) if value), None
+            (value for value in (match["second"], match["first"], match["tid"], match["bare"]) if value), None
         )
         # The name of a communicator in place of the thread is more useful than the thread: it stays in the text.
-        end = found.start() if found["group"] else found.end()
+        end = match.start() if match["group"] else match.end()
     return Record(
         header["level"],
         header["module"],
@@ -129,21 +129,21 @@ def _without_header(line: str, is_whole: bool) -> Record:
     is_whole = is_whole and len(line) <= MAX_TEXT
     line = line[:MAX_TEXT]
     origin = named(line)
-    if found := _TORCH.search(line):
-        time = time_of(found["date"], found["milli"], None)
-        text = line[found.end() :]
-        return Record(found["level"], "TORCH", origin.pid, time, None, text, False, is_whole, origin)
-    if (found := _MINDIE.match(line)) and not _SCREEN.search(line):
-        time = time_of(found["date"], found["milli"], found["micro"])
-        level = {"CRITICAL": "ERROR", "WARN": "WARNING"}.get(found["level"], found["level"])
-        pid = int(found["pid"]) if found["pid"] else origin.pid
-        text, thread = line[found.end() :], found["thread"]
+    if match := _TORCH.search(line):
+        time = time_of(match["date"], match["milli"], None)
+        text = line[match.end() :]
+        return Record(match["level"], "TORCH", origin.pid, time, None, text, False, is_whole, origin)
+    if (match := _MINDIE.match(line)) and not _SCREEN.search(line):
+        time = time_of(match["date"], match["milli"], match["micro"])
+        level = {"CRITICAL": "ERROR", "WARN": "WARNING"}.get(match["level"], match["level"])
+        pid = int(match["pid"]) if match["pid"] else origin.pid
+        text, thread = line[match.end() :], match["thread"]
         return Record(level, "MINDIE", pid, time, thread, text, False, is_whole, origin)
-    if not (found := _SCREEN.search(line)):
+    if not (match := _SCREEN.search(line)):
         return Record(None, None, origin.pid, None, None, line, False, is_whole, origin)
-    pid = int(found["pid"] or found["pid2"] or 0) or origin.pid
-    date = found["date"] or found["sdate"]
-    time = time_of(date, found["milli"] or found["smilli"], found["micro"] or found["smicro"])
+    pid = int(match["pid"] or match["pid2"] or 0) or origin.pid
+    date = match["date"] or match["sdate"]
+    time = time_of(date, match["milli"] or match["smilli"], match["micro"] or match["smicro"])
     # The code stays in the text: it is what the message says.
-    text = line[found.start("code") if found["code"] else found.end() :]
+    text = line[match.start("code") if match["code"] else match.end() :]
     return Record("ERROR", None, pid, time, None, text, True, is_whole, origin)

@@ -106,8 +106,8 @@ def _answer(request: Request, descriptor: int, processor: int) -> None:
     log = Log(request.name, PurePath(request.path), request.changed, _pieces(descriptor, request, processor))
     why = None
     try:
-        for found in (read_archive if request.is_archive else read_file)(log, begin, request.skipped):
-            tell(FOUND, to_line(found))
+        for part in (read_archive if request.is_archive else read_file)(log, begin, request.skipped):
+            tell(FOUND, to_line(part))
         for _ in log.pieces:  # what follows an archive: a full pipe would stop the process that sends it
             pass
     except (OSError, archives.DamagedError) as error:

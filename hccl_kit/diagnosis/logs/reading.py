@@ -41,32 +41,32 @@ SHARED_PID = "other logs with its pid may be of the same process"
 def read(paths: Sequence[Path], progress: Progress | None = None, remote: Remote | None = None) -> Evidence:
     """All that the logs state, with those of `remote` hosts. Raises KitError if nothing could be read."""
     given, notes = sources.listing(paths)
-    total, done = sum(one.size for one in given), 0
-    found: list[Found] = []
+    total, done = sum(log.size for log in given), 0
+    contents: list[Found] = []
 
     def keep(parts: Iterable[list[Found]]) -> None:
         nonlocal done
-        for one, part in zip(given, parts, strict=True):
-            found.extend(part)
-            done += one.size
+        for log, part in zip(given, parts, strict=True):
+            contents.extend(part)
+            done += log.size
             if progress:
                 progress(done, total)
 
     with Readers() as readers:
         if total < MANY or len(given) < 2:
-            keep(_read_given(one, readers) for one in given)
+            keep(_read_given(log, readers) for log in given)
         else:
             interruptible(lambda: _read_apart(given, readers, keep))
     for part in read_remote(remote) if remote else ():
-        found += part
-    return evidence_of(found, notes)
+        contents += part
+    return evidence_of(contents, notes)
 
 
 def _read_apart(given: Sequence[Given], readers: Readers, keep: Callable[[Iterable[list[Found]]], None]) -> None:
     """Read all files in PROCESSES processes."""
 
-    def read_one(one: Given) -> list[Found]:
-        return [] if is_interrupted() else _read_given(one, readers, apart=True)
+    def read_one(log: Given) -> list[Found]:
+        return [] if is_interrupted() else _read_given(log, readers, apart=True)
 
     with ThreadPoolExecutor(PROCESSES) as pool:
         keep(pool.map(read_one, given))
@@ -75,18 +75,18 @@ def _read_apart(given: Sequence[Given], readers: Readers, keep: Callable[[Iterab
 def _read_given(given: Given, readers: Readers, *, apart: bool = False) -> list[Found]:
     """What a file, or each member of an archive, gave."""
     name, path = str(given.path), given.path.absolute()
-    found: list[Found] = []
+    contents: list[Found] = []
     try:
         with sources.opened(given) as descriptor:
             if not apart and _is_lines(path.name, descriptor):
                 return [read_log(Log(name, path, given.changed, sources.pieces_of(descriptor)))]
             with readers.one() as reader:
-                found.extend(reader.read(descriptor, Request(name, str(path), given.changed)))
+                contents.extend(reader.read(descriptor, Request(name, str(path), given.changed)))
     except OSError as error:
-        found.append(Found(None, (), (unread(name, sources.why(error)),)))
+        contents.append(Found(None, (), (unread(name, sources.why(error)),)))
     except EndedError as error:
-        found.append(Found(None, (), (cut_off(name, str(error)),)))
-    return found
+        contents.append(Found(None, (), (cut_off(name, str(error)),)))
+    return contents
 
 
 def _is_lines(name: str, descriptor: int) -> bool:
@@ -97,9 +97,9 @@ def _is_lines(name: str, descriptor: int) -> bool:
     return not (archives.is_packed(first) or torch_dump.is_dump(name, first))
 
 
-def evidence_of(found: Iterable[Found], notes: Iterable[str]) -> Evidence:
+def evidence_of(contents: Iterable[Found], notes: Iterable[str]) -> Evidence:
     """What all files gave, with short names of workers. Raises KitError if no file could be read."""
-    parts = list(found)
+    parts = list(contents)
     all_notes = [*notes, *(note for part in parts for note in part.notes)]
     files = [part.file for part in parts if part.file]
     if not files:
@@ -162,4 +162,4 @@ def _pids(events: Iterable[Event]) -> dict[tuple[str, int | None], int]:
     for process, *_, fact in events:
         if process.pid is not None and isinstance(fact, Joined) and fact.group is None:
             pids.setdefault((process.worker, fact.rank), set()).add(process.pid)
-    return {key: next(iter(found)) for key, found in pids.items() if len(found) == 1}
+    return {key: next(iter(values)) for key, values in pids.items() if len(values) == 1}

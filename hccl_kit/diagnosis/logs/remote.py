@@ -72,7 +72,7 @@ def _read_host(host: Host, remote: Remote, readers: Readers) -> list[Found]:
     if why := refusal(host.address):
         return [_note(host, why)]
     command = over_ssh(remote.ssh, host.address, ("sh", "-c", _command(remote.folder)))
-    found: list[Found] = []
+    contents: list[Found] = []
     try:
         process = subprocess.Popen(
             command,
@@ -98,19 +98,19 @@ def _read_host(host: Host, remote: Remote, readers: Readers) -> list[Found]:
     try:
         with killed_on_error(process), readers.one() as reader:
             for part in reader.read(process.stdout.fileno(), request, errors.until):
-                found.append(part)
+                contents.append(part)
             errors.until_end(process, end)
             code = wait(process, end)
     except (EndedError, OSError) as error:
-        return [*found, _note(host, str(error), has_some=bool(found)), *errors.note(host)]
+        return [*contents, _note(host, str(error), has_some=bool(contents)), *errors.note(host)]
     except InterruptedReadingError:
-        return found
+        return contents
     except subprocess.TimeoutExpired:
-        return [*found, _note(host, no_answer(remote.timeout), has_some=bool(found)), *errors.note(host)]
-    if not found:
+        return [*contents, _note(host, no_answer(remote.timeout), has_some=bool(contents)), *errors.note(host)]
+    if not contents:
         none = Message("diagnosis.no-remote-logs", "no logs, exit code {code}", code=code)
-        found.append(_note(host, errors.last_line or none))
-    return [*found, *errors.note(host)]
+        contents.append(_note(host, errors.last_line or none))
+    return [*contents, *errors.note(host)]
 
 
 class _Errors:

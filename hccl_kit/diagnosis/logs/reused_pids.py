@@ -51,16 +51,16 @@ class Reused:
         """Files that may be of any of several processes that had one pid at one time."""
         shared = {worker for (worker, _), begun in by_pid.items() if _are_at_one_time(begun)}
         for key, begun in by_pid.items():
-            is_mixed = key[0] in shared and len({one.folder for one in begun}) < len(begun)
+            is_mixed = key[0] in shared and len({process.folder for process in begun}) < len(begun)
             numbers = _by_begin(sorted(begun)) if is_mixed else _numbers(sorted(begun))
             if is_mixed:
                 sizes = Counter(number for _, number in numbers)
-                self.unpaired.update(one.file.file for one, number in numbers if sizes[number] == 1)
+                self.unpaired.update(process.file.file for process, number in numbers if sizes[number] == 1)
             if numbers[-1][1]:
-                self._of_file.update((one.file.file, number) for one, number in numbers)
+                self._of_file.update((process.file.file, number) for process, number in numbers)
                 starts: dict[int, float] = {}
-                for one, number in numbers:
-                    starts.setdefault(number, one.time)
+                for process, number in numbers:
+                    starts.setdefault(number, process.time)
                 self._starts[key] = list(starts.values())
 
     def number(self, worker: str, pid: int | None, file: str, time: float | None) -> int:
@@ -74,10 +74,10 @@ class Reused:
 
 
 def _time(name: str) -> float | None:
-    found = _BEGUN.fullmatch(name)
+    match = _BEGUN.fullmatch(name)
     try:
         return (
-            datetime.strptime(f"{found[1]}+0000", "%Y%m%d%H%M%S%z").timestamp() + int(found[2]) / 1e3 if found else None
+            datetime.strptime(f"{match[1]}+0000", "%Y%m%d%H%M%S%z").timestamp() + int(match[2]) / 1e3 if match else None
         )
     except ValueError:
         return None
@@ -86,47 +86,47 @@ def _time(name: str) -> float | None:
 def _are_at_one_time(begun: Iterable[_Begun]) -> bool:
     """Whether two files of one pid in one folder were written at one time: so those of several hosts are in it."""
     ends: dict[str, float] = {}
-    for one in sorted(begun, key=lambda one: one.file.first or 0.0):
-        if one.file.first is None or one.file.last is None:
+    for process in sorted(begun, key=lambda process: process.file.first or 0.0):
+        if process.file.first is None or process.file.last is None:
             continue
-        if one.file.first < ends.get(one.folder, 0.0) - OVERLAP:
+        if process.file.first < ends.get(process.folder, 0.0) - OVERLAP:
             return True
-        ends[one.folder] = max(ends.get(one.folder, 0.0), one.file.last)
+        ends[process.folder] = max(ends.get(process.folder, 0.0), process.file.last)
     return False
 
 
 def _by_begin(begun: Iterable[_Begun]) -> list[tuple[_Begun, int]]:
     """Each file with the number of its process, if only files that were begun at the same moment are of one."""
     numbers: dict[float, int] = {}
-    return [(one, numbers.setdefault(one.time, len(numbers))) for one in begun]
+    return [(process, numbers.setdefault(process.time, len(numbers))) for process in begun]
 
 
 def _numbers(begun: list[_Begun]) -> list[tuple[_Begun, int]]:
     """Each file with the number of its process, by the order in which the files were begun."""
     number, last = 0, dict[str, _Begun]()
-    found = []
+    numbers = []
     for together in _groups(begun):
         # The debug log of a process may be begun before its run log, which shows that the process is another one.
-        is_new = any(_is_of_other(last, one) for one in together)
-        for place, one in enumerate(together):
-            if (is_new and place == 0) or _is_of_other(last, one):
+        is_new = any(_is_of_other(last, process) for process in together)
+        for place, process in enumerate(together):
+            if (is_new and place == 0) or _is_of_other(last, process):
                 number, last = number + 1, {}
-            last[one.folder] = one
-            found.append((one, number))
-    return found
+            last[process.folder] = process
+            numbers.append((process, number))
+    return numbers
 
 
-def _is_of_other(last: Mapping[str, _Begun], one: _Begun) -> bool:
-    before = last.get(one.folder)
-    return before is not None and before.time < one.time and before.file.size < FULL
+def _is_of_other(last: Mapping[str, _Begun], process: _Begun) -> bool:
+    before = last.get(process.folder)
+    return before is not None and before.time < process.time and before.file.size < FULL
 
 
 def _groups(begun: Iterable[_Begun]) -> Iterable[list[_Begun]]:
     group: list[_Begun] = []
-    for one in begun:
-        if group and one.time - group[-1].time > TOGETHER:
+    for process in begun:
+        if group and process.time - group[-1].time > TOGETHER:
             yield group
             group = []
-        group.append(one)
+        group.append(process)
     if group:
         yield group

@@ -124,22 +124,22 @@ def launcher(lines: Iterator[Line]) -> Iterator[Noted]:
     for line in islice(lines, MAX_LINES):
         if not line.is_whole:
             continue
-        if found := _EXITED.fullmatch(line.text):
-            rank, code = rank_of(found[2]), int(found[3])
+        if match := _EXITED.fullmatch(line.text):
+            rank, code = rank_of(match[2]), int(match[3])
             if rank is not None:
                 ended = exited(rank, code, by_launcher=is_ending)
-                if found[5]:
-                    ended = ended._replace(server=found[5], physical=int(found[4]))
-                yield Noted(line.number, ended, float(found[1]), not is_ending, rank=rank)
-        elif found := _ENDING.fullmatch(line.text):
+                if match[5]:
+                    ended = ended._replace(server=match[5], physical=int(match[4]))
+                yield Noted(line.number, ended, float(match[1]), not is_ending, rank=rank)
+        elif match := _ENDING.fullmatch(line.text):
             is_ending = True
-            ending = JobEnding(found[2], rank_of(found[3]), int(found[4]))
-            yield Noted(line.number, ending, float(found[1]), is_error=True)
-        elif (found := _STOPPED.fullmatch(line.text)) and (rank := rank_of(found[2])) is not None:
-            yield Noted(line.number, ProcessStopped(rank), float(found[1]), is_error=True)
-        elif found := _LOST.fullmatch(line.text):
-            ranks = [rank for word in found[3].split() if (rank := rank_of(word)) is not None]
-            yield Noted(line.number, ServerLost(found[2], tuple(ranks)), float(found[1]), is_error=True)
+            ending = JobEnding(match[2], rank_of(match[3]), int(match[4]))
+            yield Noted(line.number, ending, float(match[1]), is_error=True)
+        elif (match := _STOPPED.fullmatch(line.text)) and (rank := rank_of(match[2])) is not None:
+            yield Noted(line.number, ProcessStopped(rank), float(match[1]), is_error=True)
+        elif match := _LOST.fullmatch(line.text):
+            ranks = [rank for word in match[3].split() if (rank := rank_of(word)) is not None]
+            yield Noted(line.number, ServerLost(match[2], tuple(ranks)), float(match[1]), is_error=True)
 
 
 def _object(line: Line) -> dict[str, Any]:

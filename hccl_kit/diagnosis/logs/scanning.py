@@ -73,9 +73,9 @@ class Search(NamedTuple):
         all_keys = tuple(keys)
         of_probe: dict[re.Pattern[bytes], list[bytes]] = {probe: [] for probe in known}
         for key in all_keys:
-            probe = next((one for one in known if one.search(key)), None) or re.compile(re.escape(key))
+            probe = next((pattern for pattern in known if pattern.search(key)), None) or re.compile(re.escape(key))
             of_probe.setdefault(probe, []).append(key)
-        return cls(all_keys, tuple((probe, tuple(found)) for probe, found in of_probe.items()))
+        return cls(all_keys, tuple((probe, tuple(keys)) for probe, keys in of_probe.items()))
 
 
 def scan(pieces: Iterable[bytes], search: Search, take: Callable[[Line], bool]) -> Scanned:
@@ -107,7 +107,7 @@ def scan(pieces: Iterable[bytes], search: Search, take: Callable[[Line], bool]) 
                 late[start].last.append((number, text[:MAX_LATE], not is_cut and len(text) <= MAX_LATE))
             start = end + 1 if wants_more else _next(order, end + 1, len(block))
         number += block.count(b"\n", counted)
-    for number, text, is_whole in sorted({one for quota in quotas.values() for one in quota.last}):
+    for number, text, is_whole in sorted({hit for quota in quotas.values() for hit in quota.last}):
         take(_line(number, text, is_whole=is_whole))
     left_out = sum(max(0, quota.seen - FIRST - LAST) for quota in quotas.values())
     return Scanned(head, tail, has_long_lines, left_out)
@@ -166,8 +166,8 @@ class _Hits:
         quota.seen += self._block.count(key, at)
         last: list[int] = []
         before = len(self._block)
-        while len(last) < LAST and (found := self._block.rfind(key, at, before)) >= 0:
-            last.append(self.line(found))
+        while len(last) < LAST and (place := self._block.rfind(key, at, before)) >= 0:
+            last.append(self.line(place))
             before = last[-1]
         self._late[quota] = deque(reversed(last), maxlen=LAST)
 
@@ -178,7 +178,7 @@ class _Hits:
     @property
     def late(self) -> dict[int, _Quota]:
         """The offsets of lines that may be among the last ones with their key."""
-        return {start: quota for quota, found in self._late.items() for start in found}
+        return {start: quota for quota, starts in self._late.items() for start in starts}
 
 
 def _hits(block: bytes, search: Search, quotas: Mapping[bytes, _Quota]) -> tuple[set[int], dict[int, _Quota]]:
@@ -190,7 +190,7 @@ def _hits(block: bytes, search: Search, quotas: Mapping[bytes, _Quota]) -> tuple
     for probe, of_probe in search.probes:
         if len(of_probe) == 1 and of_probe[0] not in text:  # twice as fast as the probe
             continue
-        matches = [found.start() for found in islice(probe.finditer(text), DENSE + 1)]
+        matches = [match.start() for match in islice(probe.finditer(text), DENSE + 1)]
         if is_repeated or len(matches) > DENSE:
             for key in of_probe if matches else ():
                 if not is_repeated or key in text:

@@ -60,12 +60,12 @@ def listing(paths: Sequence[Path]) -> Listing:
             raise KitError(cannot_read(path, system_reason(error))) from error
         except ValueError as error:  # a NUL character
             raise KitError(cannot_read(path, str(error))) from error
-        found = _in_folder(path, notes) if stat.S_ISDIR(mode) else _named(path)
-        for one in found:
+        logs = _in_folder(path, notes) if stat.S_ISDIR(mode) else _named(path)
+        for log in logs:
             if len(files) == MAX_FILES:
                 notes.append(Message("diagnosis.many-files", "only the first {most} files are read", most=MAX_FILES))
                 break
-            files.setdefault(one.path.absolute(), one)
+            files.setdefault(log.path.absolute(), log)
     return Listing(tuple(files.values()), tuple(notes))
 
 
@@ -77,8 +77,8 @@ def _named(path: Path) -> Iterator[Given]:
             fix="pipe it in: /dev/stdin",
             path=path,
         )
-    found = path.stat()
-    yield Given(path, found.st_size, found.st_mtime, False)
+    state = path.stat()
+    yield Given(path, state.st_size, state.st_mtime, False)
 
 
 def _is_of_shell(path: Path) -> bool:
@@ -110,9 +110,9 @@ def _in_folder(top: Path, notes: list[str]) -> Iterator[Given]:
                 elif entry.is_dir(follow_symlinks=False):
                     below.append((Path(entry.path), depth + 1))
                 elif entry.is_file(follow_symlinks=False) and OF_LOGS.fullmatch(entry.name):
-                    found = entry.stat(follow_symlinks=False)
+                    state = entry.stat(follow_symlinks=False)
                     taken += 1
-                    yield Given(Path(entry.path), found.st_size, found.st_mtime, True)
+                    yield Given(Path(entry.path), state.st_size, state.st_mtime, True)
                 else:
                     left_out += 1
             except OSError as error:

@@ -72,14 +72,14 @@ def is_dump(name: str, first: bytes) -> bool:
 
 def read(name: str, pieces: Iterable[bytes]) -> tuple[list[Noted], str | None]:
     """What a dump states, and why it cannot be read, or None. One that cannot be read states that it is there."""
-    own, data = _rank_of(name), b""
+    rank, data = _rank_of(name), b""
     try:
         data = _whole(pieces)
-        if own is None:
+        if rank is None:
             raise RefusedError("its name does not end with a rank, such as trace_rank_3")
-        return list(_facts(_object(data), own)), None
+        return list(_facts(_object(data), rank)), None
     except RefusedError as error:
-        return _unreadable(own) if b"entries" in data else [], str(error)  # other programs write traces too
+        return _unreadable(rank) if b"entries" in data else [], str(error)  # other programs write traces too
 
 
 def unread(name: str) -> list[Noted]:
@@ -88,12 +88,12 @@ def unread(name: str) -> list[Noted]:
 
 
 def _rank_of(name: str) -> int | None:
-    found = _RANK.fullmatch(name)
-    return rank_of(found[1]) if found else None
+    match = _RANK.fullmatch(name)
+    return rank_of(match[1]) if match else None
 
 
-def _unreadable(own: int | None) -> list[Noted]:
-    return [] if own is None else [Noted(1, Dumped(own, None, is_cut=True), rank=own)]
+def _unreadable(rank: int | None) -> list[Noted]:
+    return [] if rank is None else [Noted(1, Dumped(rank, None, is_cut=True), rank=rank)]
 
 
 def _unpickled(data: bytes) -> object:
@@ -139,16 +139,16 @@ def _object(data: bytes) -> dict[str, Any]:
     return value
 
 
-def _facts(dump: dict[str, Any], own: int) -> Iterator[Noted]:
+def _facts(dump: dict[str, Any], rank: int) -> Iterator[Noted]:
     config = _groups(dump.get("pg_config"))
     entries = [entry for entry in dump.get("entries", [])[-MAX_KEPT:] if isinstance(entry, dict)]
     size = max((max(members) + 1 for members in config.values() if members), default=None)
-    yield Noted(1, Dumped(own, size, is_cut=_is_cut(dump)), rank=own)
+    yield Noted(1, Dumped(rank, size, is_cut=_is_cut(dump)), rank=rank)
     for number, entry in enumerate(entries, 1):
         created = _integer(entry.get("time_created_ns"))
-        traced = _traced(entry, own, config)
+        traced = _traced(entry, rank, config)
         if traced is not None:
-            yield Noted(number, traced, None if created is None else created / 1e9, rank=own)
+            yield Noted(number, traced, None if created is None else created / 1e9, rank=rank)
 
 
 def _is_cut(dump: dict[str, Any]) -> bool:
@@ -183,7 +183,7 @@ def _is_readable(entry: object) -> bool:
     return is_named or entry.get("is_p2p") is True
 
 
-def _traced(entry: dict[str, Any], own: int, config: dict[str, tuple[int, ...]]) -> Traced | None:
+def _traced(entry: dict[str, Any], rank: int, config: dict[str, tuple[int, ...]]) -> Traced | None:
     named, sequence = entry.get("profiling_name"), _integer(entry.get("collective_seq_id"))
     group = entry.get("process_group")
     if not isinstance(named, str) or sequence is None or entry.get("is_p2p") is True:
@@ -195,7 +195,7 @@ def _traced(entry: dict[str, Any], own: int, config: dict[str, tuple[int, ...]])
     is_done = state == "completed" or bool(_integer(entry.get("time_discovered_completed_ns")))
     left = is_done or (backend == "gloo" and entry.get("retired") is True)
     return Traced(
-        own,
+        rank,
         f"{backend}:{name}" + (f" ({title})" if title and title != "undefined" else ""),
         config.get(name) if name else None,
         sequence,
@@ -213,7 +213,11 @@ def _shape(entry: dict[str, Any]) -> str | None:
         return None
     shown = []
     for kind, size in zip(types[:MAX_SIZES], sizes[:MAX_SIZES], strict=True):
-        if not isinstance(kind, str) or not _is_list(size) or any(_integer(one) is None for one in size[:MAX_SIZES]):
+        if (
+            not isinstance(kind, str)
+            or not _is_list(size)
+            or any(_integer(length) is None for length in size[:MAX_SIZES])
+        ):
             return None
         shown.append(f"{kind[:20]} {list(size[:MAX_SIZES])}")
     return ", ".join(shown)
@@ -221,18 +225,18 @@ def _shape(entry: dict[str, Any]) -> str | None:
 
 def _groups(config: object) -> dict[str, tuple[int, ...]]:
     """The ranks of each process group; without those whose list is empty, and those after MAX_RANKS characters."""
-    found: dict[str, tuple[int, ...]] = {}
+    members: dict[str, tuple[int, ...]] = {}
     left = MAX_RANKS
     for name, group in config.items() if isinstance(config, dict) else ():
         ranks = group.get("ranks") if isinstance(group, dict) else None
         if isinstance(name, str) and isinstance(ranks, str):
             left -= len(ranks)
             if left < 0:
-                return found
+                return members
             numbers = tuple(int(digits) for digits in re.findall(r"[0-9]{1,7}", ranks))
             if numbers:
-                found[name[:MAX_TEXT]] = numbers
-    return found
+                members[name[:MAX_TEXT]] = numbers
+    return members
 
 
 def _is_list(value: object) -> bool:

@@ -35,8 +35,8 @@ def process_of(path: PurePath) -> Process:
 
 
 def _without_suffix(part: str) -> str:
-    found = _ARCHIVE.fullmatch(part)
-    return found[1] if found else part
+    match = _ARCHIVE.fullmatch(part)
+    return match[1] if match else part
 
 
 def short_names(workers: Iterable[str]) -> Mapping[str, str]:

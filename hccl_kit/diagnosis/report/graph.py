@@ -38,20 +38,20 @@ def boxes(waits: Sequence[Wait], culprit: Suspect | None = None) -> list[Box]:
     In a cycle of waits, the rank where the cycle is cut has column 0.
     """
     target = {wait.suspect: wait.waits_for for wait in waits}
-    awaited = dict.fromkeys(one for one in target.values() if one is not None)
+    awaited = dict.fromkeys(suspect for suspect in target.values() if suspect is not None)
     groups: dict[tuple[Suspect | None, Suspect | None], list[Suspect]] = {}
-    for one in dict.fromkeys([*awaited, *target]):
-        waits_for = target.get(one)
-        if waits_for is not None or one in awaited:
-            groups.setdefault((waits_for, one if one in awaited else None), []).append(one)
+    for suspect in dict.fromkeys([*awaited, *target]):
+        waits_for = target.get(suspect)
+        if waits_for is not None or suspect in awaited:
+            groups.setdefault((waits_for, suspect if suspect in awaited else None), []).append(suspect)
     columns = _columns(target)
-    found = [Box(tuple(ones), waits_for, columns.get(ones[0], 0)) for (waits_for, _), ones in groups.items()]
-    found.sort(key=lambda box: (box.column, culprit not in box.ranks))
+    drawn = [Box(tuple(ones), waits_for, columns.get(ones[0], 0)) for (waits_for, _), ones in groups.items()]
+    drawn.sort(key=lambda box: (box.column, culprit not in box.ranks))
     rows: dict[Suspect | None, int] = {}
     ordered: list[Box] = []
-    for _, column in groupby(found, key=lambda box: box.column):
+    for _, column in groupby(drawn, key=lambda box: box.column):
         new = sorted(column, key=lambda box: rows.get(box.waits_for, 0))
-        rows |= {one: row for row, box in enumerate(new, len(ordered)) for one in box.ranks}
+        rows |= {suspect: row for row, box in enumerate(new, len(ordered)) for suspect in box.ranks}
         ordered += new
     return ordered
 
@@ -61,11 +61,11 @@ def _columns(target: dict[Suspect, Suspect | None]) -> dict[Suspect, int]:
     columns: dict[Suspect, int] = {}
     for start in target:
         path: dict[Suspect, None] = {}
-        one: Suspect | None = start
-        while one is not None and one not in columns and one not in path:
-            path[one] = None
-            one = target.get(one)
-        base = -1 if one is None or one in path else columns[one]  # a cycle is cut where it closes
+        suspect: Suspect | None = start
+        while suspect is not None and suspect not in columns and suspect not in path:
+            path[suspect] = None
+            suspect = target.get(suspect)
+        base = -1 if suspect is None or suspect in path else columns[suspect]  # a cycle is cut where it closes
         for distance, member in enumerate(reversed(path), 1):
             columns[member] = base + distance
     return columns
@@ -78,7 +78,7 @@ def as_svg(waits: Sequence[Wait], culprit: Suspect | None) -> str:
     if not shown:
         return ""
     corners = _corners(shown)
-    home = {one: corner for box, corner in zip(shown, corners, strict=True) for one in box.ranks}
+    home = {suspect: corner for box, corner in zip(shown, corners, strict=True) for suspect in box.ranks}
     edges = [
         _edge(corner, home[box.waits_for])
         for box, corner in zip(shown, corners, strict=True)

@@ -40,7 +40,7 @@ def _masked(text: str, mask: Callable[[str], str]) -> str:
     shown = mask(text)
     if not isinstance(text, Message):
         return shown
-    values = {name: _masked(one, mask) if isinstance(one, str) else one for name, one in text.values.items()}
+    values = {name: _masked(part, mask) if isinstance(part, str) else part for name, part in text.values.items()}
     message = Message(text.id, text.template, **values)
     return message if message == shown else shown
 
@@ -50,7 +50,7 @@ def _servers(diagnosis: Diagnosis) -> Iterator[str]:
     everybody += [wait.suspect for wait in diagnosis.cascade]
     everybody += [wait.waits_for for wait in diagnosis.cascade if wait.waits_for]
     everybody += [diagnosis.first_fault.suspect] if diagnosis.first_fault else []
-    yield from {one.server for one in everybody if one.server} | diagnosis.clock_offsets.keys()
+    yield from {suspect.server for suspect in everybody if suspect.server} | diagnosis.clock_offsets.keys()
 
 
 def _files(diagnosis: Diagnosis) -> set[str]:
@@ -71,9 +71,9 @@ def _mapped(value: Any, text: Callable[[str], str], path: Callable[[str], str]) 
     if isinstance(value, Place):
         return value._replace(file=path(value.file))
     if isinstance(value, Mapping):
-        return {text(name): one for name, one in value.items()}
+        return {text(name): part for name, part in value.items()}
     if not isinstance(value, tuple):
         return value
     names = getattr(value, "_fields", ())
-    parts = [one if name in _WORDS else _mapped(one, text, path) for name, one in zip_longest(names, value)]
+    parts = [part if name in _WORDS else _mapped(part, text, path) for name, part in zip_longest(names, value)]
     return type(value)(*parts) if names else tuple(parts)

@@ -46,14 +46,14 @@ def short_names(suspects: Iterable[Suspect]) -> str:
     """`0-7,9`."""
     suspects = list(dict.fromkeys(suspects))
     ranks = {suspect.rank for suspect in suspects if suspect.rank is not None}
-    return ",".join([*spans(ranks), *(short_name(one) for one in suspects if one.rank is None)])
+    return ",".join([*spans(ranks), *(short_name(suspect) for suspect in suspects if suspect.rank is None)])
 
 
 def full_names(suspects: Sequence[Suspect]) -> str:
     """A few ranks with their places, or many as numbers."""
-    if len(suspects) <= MAX_NAMED or any(one.rank is None for one in suspects):
+    if len(suspects) <= MAX_NAMED or any(suspect.rank is None for suspect in suspects):
         return listed(map(full_name, suspects))
-    return with_noun(listed(spans(one.rank for one in suspects if one.rank is not None)), is_one=False)
+    return with_noun(listed(spans(suspect.rank for suspect in suspects if suspect.rank is not None)), is_one=False)
 
 
 def clock_sentences(offsets: Mapping[str, float]) -> list[str]:

@@ -50,7 +50,7 @@ def lines(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
     fault = diagnosis.first_fault
     yield FIRST_FAULT, fault_sentence(fault, subject(diagnosis, fault.suspect)) if fault else _cannot_tell(diagnosis)
     yield Message("diagnosis.head-fix", "fix"), translated(diagnosis.fix, TEXTS)
-    others = [one for one in diagnosis.suspects if not (fault and one == fault.suspect)]
+    others = [suspect for suspect in diagnosis.suspects if not (fault and suspect == fault.suspect)]
     if diagnosis.where not in ("host", "all"):
         either, suspects = Message("diagnosis.head-or", "or"), Message("diagnosis.head-suspects", "suspects")
         yield either if fault else suspects, listed(map(full_name, others))
@@ -153,11 +153,11 @@ def _run(rank: int, chained: Mapping[int, int]) -> int:
 def waiting(diagnosis: Diagnosis) -> dict[Suspect, list[Suspect]]:
     """The awaited ranks with those that wait for them: the first fault first, then the most awaited."""
     culprit = diagnosis.first_fault and diagnosis.first_fault.suspect
-    found: dict[Suspect, list[Suspect]] = {}
+    waiters: dict[Suspect, list[Suspect]] = {}
     for wait in diagnosis.cascade:
         if wait.waits_for is not None:
-            found.setdefault(wait.waits_for, []).append(wait.suspect)
-    return dict(sorted(found.items(), key=lambda item: (item[0] != culprit, -len(item[1]))))
+            waiters.setdefault(wait.waits_for, []).append(wait.suspect)
+    return dict(sorted(waiters.items(), key=lambda item: (item[0] != culprit, -len(item[1]))))
 
 
 def certainty_sentence(diagnosis: Diagnosis) -> tuple[str, str]:

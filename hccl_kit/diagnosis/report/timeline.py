@@ -65,16 +65,20 @@ def _in_order(diagnosis: Diagnosis, culprit: Suspect | None) -> list[RankLine]:
     """All ranks: also those that the diagnosis names without moments."""
     known = {line.suspect for line in diagnosis.ranks}
     silent = set(diagnosis.silent)
-    others = [one for one in dict.fromkeys([*([culprit] if culprit else []), *diagnosis.silent]) if one not in known]
-    every = [*diagnosis.ranks, *(RankLine(one, ()) for one in others)]
+    others = [
+        suspect
+        for suspect in dict.fromkeys([*([culprit] if culprit else []), *diagnosis.silent])
+        if suspect not in known
+    ]
+    every = [*diagnosis.ranks, *(RankLine(suspect, ()) for suspect in others)]
 
     def position(line: RankLine) -> tuple[bool, bool, bool, float]:
-        one = line.suspect
+        suspect = line.suspect
         return (
-            one != culprit,
-            one not in silent,
-            one not in diagnosis.suspects,
-            math.inf if one.rank is None else one.rank,
+            suspect != culprit,
+            suspect not in silent,
+            suspect not in diagnosis.suspects,
+            math.inf if suspect.rank is None else suspect.rank,
         )
 
     return sorted(every, key=position)
