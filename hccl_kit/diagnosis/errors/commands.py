@@ -45,4 +45,14 @@ ROWS: tuple[KnownError, ...] = in_stage(
         tells_apart="ls -l PATH; findmnt -T PATH",
         fix="start it by its interpreter, such as python train.py, or chmod +x FILE",
     ),
+    KnownError(
+        "a shell did not find a command of a script",
+        patterns=(r"(?:^|[ :])(?P<path>[\w.+-]{1,100}): (?:command )?not found$",),
+        example="train.sh: line 3: torchrun: command not found",
+        says=("{path} is not in PATH",),
+        causes=("the environment is not active that has it", "it is not installed in the image of the container"),
+        tells_apart="command -v COMMAND; echo $PATH, in the script itself: a login shell may have another PATH",
+        fix="activate the environment in the script, or name the command with its whole path; a script goes on after"
+        " this line unless it has set -e",
+    ),
 )

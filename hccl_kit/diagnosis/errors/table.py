@@ -38,7 +38,6 @@ from hccl_kit.diagnosis.errors.row import KnownError
 ROWS: tuple[KnownError, ...] = (
     *rank_table.ROWS,
     *starting.ROWS,
-    *commands.ROWS,
     *ending.ROWS,
     *launchers.ROWS,
     *environment.ROWS,
@@ -54,6 +53,7 @@ ROWS: tuple[KnownError, ...] = (
     *operators.ROWS,
     *runtime.ROWS,
     *cards.ROWS,
+    *commands.ROWS,
     *codes.ROWS,
     *runtime_numbers.ROWS,
     *numbers.ROWS,

@@ -152,13 +152,16 @@ def _program(faults: list[RankFault], *, is_on_all: bool) -> Cause:
     check = Message("diagnosis.check-table", "check the table: hccl-check TABLE")
     everywhere = Message("diagnosis.on-every-rank", "every rank has this error")
     before = Message("diagnosis.ended-before", "the other ranks were ended before they came to it")
+    others = rank_names(fault.suspect for fault in faults[1:])
+    same = Message("diagnosis.same-error-on-all", "the same error")
     cause = verdict(
         "diagnosis.all-failed",
-        "failed with the same error, so {culprit} is the cause: {error}",
+        "failed with {same}, so {culprit} is the cause: {error}",
         [fault.suspect for fault in faults],
         [fault.event for fault in faults],
         code=fact.code,
         hint=sentences([check if of_table else "", known, everywhere if is_on_all else before]),
+        same=same if is_on_all else Message("diagnosis.same-error-as", "the same error as {others}", others=others),
         culprit=Message("diagnosis.the-table", "the rank table")
         if of_table
         else Message("diagnosis.the-program", "the program"),
