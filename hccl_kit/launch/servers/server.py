@@ -9,8 +9,8 @@ from enum import Enum
 
 from hccl_kit.agent import report
 from hccl_kit.agent.assignment import Assignment
-from hccl_kit.agent.job import Exited, Hung
-from hccl_kit.agent.lines import LIFE, At, Describe, End, Failure, Order, Report, line
+from hccl_kit.agent.job import Exited, Hung, Start
+from hccl_kit.agent.lines import LIFE, Describe, End, Failure, Order, Report, line
 from hccl_kit.agent.texts import phrase
 from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import clean
@@ -61,7 +61,7 @@ class Server:
 
     def start(self, attempt: int, port: int | None) -> None:
         """Start its ranks; without a port it chooses one, and reports it."""
-        self.tell(At(attempt, port))
+        self.tell(Start(attempt, port))
         self.state = State.RUNNING
 
     def give_sign(self) -> None:
