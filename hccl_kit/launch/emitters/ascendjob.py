@@ -102,11 +102,7 @@ def _job(job: PodJob, framework: str, port: int, most: int, *, host_network: boo
 
 
 def _replicas(job: PodJob, count: int, port: int, *, has_cards: bool, host_network: bool) -> Value:
-    spec = kubernetes.pod(job, env=(), port=port, volumes=())
-    if has_cards:
-        spec = kubernetes.with_cards(job, spec)
-    if host_network:
-        spec = kubernetes.on_host_network(spec)
+    spec = kubernetes.pod(job, port=port, has_cards=has_cards, host_network=host_network)
     return {
         "replicas": count,
         "restartPolicy": "Never",

@@ -141,10 +141,8 @@ def emitter(kind: Kind) -> Callable[..., tuple[LaunchFile, ...]]:
             volumes=source.volumes,
             container=kind.container,
             port_name=kind.port_name,
+            host_network=host_network,
         )
-        pod = kubernetes.with_cards(job, pod)
-        if host_network:
-            pod = kubernetes.on_host_network(pod)
         annotations = kueue.topology(kueue_topology, has_queue=kueue_queue is not None)
         pods = Pods(job, pod, _queue(kueue_queue), annotations, _restarts(kind, max_restarts))
         documents = [*kind.objects(pods), *source.documents]

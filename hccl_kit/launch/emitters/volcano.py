@@ -80,8 +80,8 @@ def _job(job: PodJob, port: int, config: str, most: int, *, is_ranked: bool) -> 
         env=[pod_table.env()],
         port=port,
         volumes=[({"name": VOLUME, "configMap": {"name": config}}, pod_table.FOLDER)],
+        host_network=True,
     )
-    spec = kubernetes.on_host_network(kubernetes.with_cards(job, spec))
     template = {"metadata": {"labels": kubernetes.card_labels(job)}, "spec": {"restartPolicy": "Never", **spec}}
     return {
         "apiVersion": "batch.volcano.sh/v1alpha1",
