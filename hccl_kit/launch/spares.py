@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from ipaddress import ip_address
+from itertools import product as product_of
 from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
@@ -85,8 +86,8 @@ def fit(file: TableFile, table: RankTable, singles: Sequence[RankTable], product
     reports an error for the table with it.
     """
     spares = tuple(_spare(single, table) for single in singles)
-    for pairs in _places(table, spares):
-        _check(file, table, pairs, product)
+    for pairs in _places([server.id for server in table.servers], spares):
+        table_with(file, pairs, product)
     return spares
 
 
@@ -127,26 +128,24 @@ def _require_known_keys(table: RankTable, spare: Server) -> None:
         )
 
 
-def _places(table: RankTable, spares: Sequence[Spare]) -> Iterator[list[tuple[Server, Spare]]]:
+def _places(servers: Sequence[str], spares: Sequence[Spare]) -> Iterator[list[tuple[str, Spare]]]:
     """Each spare in the place of each server, then many spares at once: rules also compare the spares."""
-    servers = table.servers
-    for server in servers:
-        for spare in spares:
-            yield [(server, spare)]
+    yield from ([pair] for pair in product_of(servers, spares))
     if len(spares) > 1:
         for first in range(0, len(spares), len(servers)):
             yield list(zip(servers, spares[first:], strict=False))
 
 
-def _check(file: TableFile, table: RankTable, pairs: Sequence[tuple[Server, Spare]], product: Product | None) -> None:
-    """Raises KitError if the table with the spares has an error, or differs in more than them."""
-    texts = [(server.id, spare.entry) for server, spare in pairs]
-    made = new_table(file, texts)
+def table_with(
+    file: TableFile, pairs: Sequence[tuple[str, Spare]], product: Product | None = None
+) -> tuple[RankTable, TableFile]:
+    """The table and its file with each spare in the place of a server. Raises KitError if it does not fit there."""
+    made = new_table(file, [(server, spare.entry) for server, spare in pairs])
     report = check_text(made.text, file.name, product)
     for finding in report.findings:
         if finding.severity == "error":
             in_place = (
-                Message("launch.spares.in-place", "{spare} in the place of {server}", spare=spare.id, server=server.id)
+                Message("launch.spares.in-place", "{spare} in the place of {server}", spare=spare.id, server=server)
                 for server, spare in pairs[:3]
             )
             raise KitError(
@@ -157,22 +156,5 @@ def _check(file: TableFile, table: RankTable, pairs: Sequence[tuple[Server, Spar
                 reason=finding.message,
                 spare_in_place=joined(in_place),
             )
-    if report.table is None or not _differs_only_in(report.table, table, pairs):
-        raise KitError(
-            "launch.spares.no-plain-list",
-            "{file} has no plain list of servers, so a spare cannot take a place in it",
-            file=file.name,
-        )
-
-
-def _differs_only_in(made: RankTable, table: RankTable, pairs: Sequence[tuple[Server, Spare]]) -> bool:
-    """Whether the ranks and all other servers are those of the table."""
-    place = {server.id: spare.id for server, spare in pairs}
-    for now, before in zip(made.servers, table.servers, strict=True):
-        if before.id in place:
-            ranks = [[(device.id, device.rank) for device in server.devices] for server in (now, before)]
-            if now.id != place[before.id] or ranks[0] != ranks[1]:
-                return False
-        elif now != before:
-            return False
-    return True
+    assert report.table
+    return report.table, made

@@ -8,10 +8,8 @@ from typing import NamedTuple
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
 from hccl_kit.base.wording import row
-from hccl_kit.check.engine import check_text
 from hccl_kit.launch.files import TableFile
-from hccl_kit.launch.spares import Spare
-from hccl_kit.launch.substitute import new_table
+from hccl_kit.launch.spares import Spare, table_with
 from hccl_kit.table.model import RankTable
 
 
@@ -27,7 +25,7 @@ class Placement(NamedTuple):
 
         `by` names the spare for the only one. Raises KitError if no spare is left, or the table with it has an error.
         """
-        spares, file, lines = list(self.spares), self.file, []
+        spares, pairs, lines = list(self.spares), [], []
         for server in lost:
             spare = next((spare for spare in spares if by in (None, spare.id)), None)
             if spare is None:
@@ -41,7 +39,7 @@ class Placement(NamedTuple):
                     else Message("launch.none-left", "none is left"),
                 )
             spares.remove(spare)
-            file = new_table(file, [(server, spare.entry)])
+            pairs.append((server, spare))
             lines.append(
                 Message(
                     "launch.replaced",
@@ -51,11 +49,7 @@ class Placement(NamedTuple):
                     left=row(other.id for other in spares) or Message("launch.no-spares", "none"),
                 )
             )
-        checked = check_text(file.text, file.name)
-        errors = [finding.message for finding in checked.findings if finding.severity == "error"]
-        if checked.table is None or errors:
-            reason = errors[0] if errors else Message("launch.no-table", "it is not a rank table")
-            raise KitError("launch.spare-table", "the table with the spare has an error: {reason}", reason=reason)
+        table, file = table_with(self.file, pairs)
         for line in lines:
             report(line)
-        return Placement(checked.table, file, tuple(spares))
+        return Placement(table, file, tuple(spares))
