@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import ipaddress
 import shutil
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from typing import Protocol
 
 from hccl_kit.base import hostlist
 from hccl_kit.base.errors import KitError, ParseError
 from hccl_kit.base.message import Message
+from hccl_kit.base.network import ip_of
 from hccl_kit.base.terminal import printable
 from hccl_kit.base.wording import counted, listed
 
@@ -106,7 +105,8 @@ def matched(
 
     Raises KitError if a server is not exactly one node.
     """
-    known_as = {server.id: {server.id, server.address, _plain(server.id), _plain(server.address)} for server in servers}
+    spelled = {server.id: (server.id, server.address) for server in servers}
+    known_as = {id_: {*names, *(str(ip_of(name) or name) for name in names)} for id_, names in spelled.items()}
     matches = {id_: [node for node in nodes if node in names] for id_, names in known_as.items()}
     answers = {} if all(matches.values()) else ask(nodes)
     for id_, names in known_as.items():
@@ -139,10 +139,3 @@ def _srun() -> str:
     if path is None:
         raise KitError("launch.no-srun", "srun is not on PATH", fix="start it where Slurm is installed, or use --ssh")
     return path
-
-
-def _plain(address: str) -> str:
-    """An address as the system writes it."""
-    with suppress(ValueError):
-        return str(ipaddress.ip_address(address))
-    return address

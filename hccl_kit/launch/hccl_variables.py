@@ -7,13 +7,12 @@ base port.
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Mapping
 from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
-from hccl_kit.base.network import is_loopback
+from hccl_kit.base.network import ip_of
 from hccl_kit.base.wording import row, sentences
 from hccl_kit.discovery.server_id import Interface
 from hccl_kit.launch.job_ports import JOBS, JobPorts, Kernel, job_ports
@@ -247,12 +246,11 @@ def _recorder_variables() -> tuple[Variable, ...]:
 
 
 def _server_variables(server: Server, host: Host | None) -> ServerVariables:
-    try:
-        address = ipaddress.ip_address(address_of(server))
-    except ValueError:
+    address = ip_of(address_of(server))
+    if address is None:
         note = Message("launch.reason.no-address", "its id is not an address, so HCCL chooses the interface")
         return ServerVariables(server.id, (), note)
-    if is_loopback(str(address)):
+    if address.is_loopback:
         note = Message("launch.reason.loopback", "a loopback address; HCCL chooses the interface")
         return ServerVariables(server.id, (), note)
     ipv6 = Message("launch.reason.ipv6", "the address of the server is IPv6")
@@ -264,7 +262,7 @@ def _server_variables(server: Server, host: Host | None) -> ServerVariables:
             "launch.reason.unknown-host", "its interfaces are not known here; --ssh asks it, or run this on it"
         )
         return ServerVariables(server.id, (by_address, *family), note)
-    names = [interface.name for interface in host.interfaces if ipaddress.ip_address(interface.address) == address]
+    names = [interface.name for interface in host.interfaces if ip_of(interface.address) == address]
     if not names:
         there = row(f"{interface.name} {interface.address}" for interface in host.interfaces)
         note = Message(

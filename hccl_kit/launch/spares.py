@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from ipaddress import ip_address
 from itertools import product as product_of
 from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.host_name import check_host
 from hccl_kit.base.message import Message
+from hccl_kit.base.network import ip_of
 from hccl_kit.base.wording import joined
 from hccl_kit.check.engine import check_text
 from hccl_kit.launch.files import TableFile
@@ -68,10 +68,7 @@ def check_names(names: Sequence[str], table: RankTable) -> None:
 
 def _plain(name: str) -> str:
     """The canonical form of an address, or the host name in lower case."""
-    try:
-        return str(ip_address(name))
-    except ValueError:
-        return name.lower()
+    return str(ip_of(name) or name.lower())
 
 
 def cards_in_use(table: RankTable) -> tuple[int, ...]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import gzip
-import ipaddress
 import json
 from typing import Any
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.network import ip_of
 from hccl_kit.launch.emitters import kubernetes, manifest, pod_program
 from hccl_kit.launch.emitters.kubernetes import PodJob
 from hccl_kit.launch.emitters.manifest import Value
@@ -104,12 +104,10 @@ def _assert_usable(plan: LaunchPlan, table: TableFile) -> None:
             table=shown(table.name),
         )
     for node in plan.nodes:
-        try:
-            ipaddress.ip_address(node.address)
-        except ValueError:
+        if not ip_of(node.address):
             raise KitError(
                 "launch.pod-table.server-no-address",
                 "server {id} has no address; a pod only knows the address of its host",
                 fix='add "host_ip" to the server in the table',
                 id=shown(node.id),
-            ) from None
+            )

@@ -13,11 +13,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from hccl_kit.base.network import is_loopback
+from hccl_kit.base.network import ip_of, is_loopback
 from hccl_kit.base.terminal import printable
 from hccl_kit.base.wording import counted
 from hccl_kit.launch.emitters import servers
-from hccl_kit.launch.emitters.vllm_service import Service, is_address, service_of
+from hccl_kit.launch.emitters.vllm_service import Service, service_of
 from hccl_kit.launch.files import EXECUTABLE, LaunchFile, TableFile
 from hccl_kit.launch.plan import LaunchPlan
 from hccl_kit.launch.shell import export, fragment, set_unless_set, word, words, wrapped
@@ -61,7 +61,7 @@ def emit(
 def _addresses(service: Service) -> list[str]:
     """The address of each server for HCCL; empty for a loopback address or a name, where HCCL chooses."""
     nodes = service.plan.nodes
-    return [node.address if is_address(node.address) and not is_loopback(node.address) else "" for node in nodes]
+    return [node.address if ip_of(node.address) and not is_loopback(node.address) else "" for node in nodes]
 
 
 def _script(service: Service, name: str) -> list[str]:
