@@ -181,7 +181,7 @@ def _given_table(request: Request) -> RankSource:
 def _written_table(request: Request, config: str) -> RankSource:
     """Ranks by the host of the pod in a table that the cluster writes, perhaps after the pods have started."""
     config = _checked("ConfigMap", config, "the name of a ConfigMap")
-    pod_table.assert_can_be_written(request.plan, request.table)
+    pod_table.assert_can_be_written(config, request.table)
     volume = {"name": VOLUME, "configMap": {"name": config, "optional": True}}
     about = [
         *pod_table.about_selected(request.table, "each pod waits for the table that the cluster writes:"),
