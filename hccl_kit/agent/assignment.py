@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_kit.agent.binding import NONE
-from hccl_kit.agent.cores import threads
 from hccl_kit.agent.job import GRACE
+from hccl_kit.agent.machine import threads
 from hccl_kit.agent.texts import ENGLISH
 
 if TYPE_CHECKING:
@@ -134,33 +134,14 @@ class Assignment(NamedTuple):
 
 
 def read(text: str) -> Assignment:
-    """The assignment of one JSON line. Raises ValueError for any other text."""
+    """The assignment of one JSON line. Raises ValueError for any other text; the values are the starter's."""
     try:
         given = json.loads(text)
         if not isinstance(given, dict) or given.pop("version", None) != VERSION:
             raise ValueError(f"not an assignment of version {VERSION}")
-        ranks = tuple(
-            AssignedRank(int(rank["rank"]), int(rank["card"]), _texts(rank["variables"])) for rank in given["ranks"]
-        )
-        defaults = tuple(
-            Default(str(row["name"]), str(row["value"]), tuple(map(str, row["others"])), bool(row["in_logs"]))
-            for row in given["defaults"]
-        )
-        numbers = ("node", "restarts_before", "max_restarts", "limit")
-        texts = {name: _texts(given[name]) for name in ("environ", "files", "texts")}
-        values: dict[str, Any] = {**given, **texts, **{name: int(given[name]) for name in numbers}}
-        port, (first, last) = given["port"], given["ports"]
-        values.update(port=None if port is None else int(port), ports=(int(first), int(last)))
-        values.update({name: tuple(map(str, given[name])) for name in ("command", "unset")})
-        values.update({name: str(given[name]) for name in _TEXTS})
-        values.update(heartbeat=float(given["heartbeat"]), grace=float(given["grace"]), ranks=ranks, defaults=defaults)
-        return Assignment(**values)
-    except (AttributeError, KeyError, TypeError, RecursionError) as error:
+        given["ranks"] = tuple(AssignedRank(**rank) for rank in given["ranks"])
+        given["defaults"] = tuple(Default(**{**row, "others": tuple(row["others"])}) for row in given["defaults"])
+        given.update({name: tuple(given[name]) for name in ("command", "unset", "ports")})
+        return Assignment(**given)
+    except (KeyError, TypeError, RecursionError) as error:
         raise ValueError(f"not an assignment: {error}") from error
-
-
-_TEXTS = ("mark", "folder", "host", "log_dir_name", "threads_name", "cwd", "port_name", "restart_name", "bind")
-
-
-def _texts(given: Any) -> dict[str, str]:
-    return {str(name): str(value) for name, value in given.items()}

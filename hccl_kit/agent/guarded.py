@@ -35,9 +35,7 @@ class Guarded:
     def check(self) -> None:
         """Start another guard if this one was killed."""
         if self.process.poll() is not None and self.asked is None:
-            self.process = self._start()
-            for pid in self.pids:
-                self._tell(pid)
+            self._start_again()
 
     def clear(self) -> None:
         """End all processes of the job; `is_done` says when."""
@@ -57,9 +55,7 @@ class Guarded:
             self.process.kill()
             return True
         if code is not None:  # it was killed
-            self.process = self._start()
-            for pid in self.pids:
-                self._tell(pid)
+            self._start_again()
             self._close()
         else:  # it may have been stopped
             self.process.send_signal(signal.SIGCONT)
@@ -77,6 +73,11 @@ class Guarded:
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
+
+    def _start_again(self) -> None:
+        self.process = self._start()
+        for pid in self.pids:
+            self._tell(pid)
 
     def _tell(self, pid: int) -> None:
         assert self.process.stdin

@@ -23,7 +23,7 @@ from hccl_kit.pod import ray
 from hccl_kit.pod.init import run_under_init
 from hccl_kit.pod.interface import interface_of
 from hccl_kit.pod.ranks import PodRanks, by_number, by_operator_of_mindspore, by_operator_of_torch, log
-from hccl_kit.pod.settings import Contract, PodError, Settings, read
+from hccl_kit.pod.settings import PodError, Settings, read
 from hccl_kit.pod.table import by_table
 
 SOURCES = {
@@ -82,7 +82,7 @@ def assigned(settings: Settings, pod: PodRanks, command: Sequence[str]) -> Assig
         node=pod.node,
         inherit=True,
         unset=(*(name for names in contract.names.values() for name in names), *contract.unset),
-        defaults=(*_defaults(contract), *_gloo(os.environ)),
+        defaults=(*(Default(*row) for row in contract.defaults), *_gloo(os.environ)),
         threads_name=contract.threads,
         files={} if pod.table is None else {TABLE: pod.table},
         port_name="" if pod.port is None else port_name,
@@ -101,10 +101,6 @@ def _log_folder(settings: Settings, host: str) -> str:
     job = Path(settings.logs, settings.job)
     job.mkdir(parents=True, exist_ok=True)
     return str(new_run(job, f"{name_of_run()}-{host}"))
-
-
-def _defaults(contract: Contract) -> list[Default]:
-    return [Default(name, value, tuple(others), in_logs) for name, value, others, in_logs in contract.defaults]
 
 
 def _gloo(environ: Mapping[str, str]) -> list[Default]:

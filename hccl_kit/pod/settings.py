@@ -30,7 +30,7 @@ class Contract(NamedTuple):
     log_dir: str
     threads: str
     timeout: str
-    defaults: Sequence[tuple[str, str, Sequence[str], bool]]
+    defaults: Sequence[tuple[str, str, tuple[str, ...], bool]]
 
 
 class Settings(NamedTuple):

@@ -27,15 +27,9 @@ def test_it_is_read_as_it_was_written() -> None:
 
 def test_what_is_no_assignment_is_refused() -> None:
     good = json.loads(assignment().to_json())
-    wrong: tuple[dict[str, object], ...] = (
-        {"version": 1},
-        {"ranks": [{}]},
-        {"environ": None},
-        {"node": "x"},
-        {"more": 1},
-    )
+    wrong: tuple[dict[str, object], ...] = ({"version": 1}, {"ranks": [{}]}, {"defaults": 1}, {"more": 1})
     for changed in wrong:
-        with pytest.raises(ValueError, match=r"not an assignment|invalid literal"):
+        with pytest.raises(ValueError, match="not an assignment"):
             read(json.dumps({**good, **changed}))
     with pytest.raises(ValueError, match="not an assignment of version 2"):
         read("[]")

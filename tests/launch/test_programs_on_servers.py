@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hccl_kit.agent.cores import threads
+from hccl_kit.agent.machine import threads
 from hccl_kit.launch.emitters import mpirun, slurm
 from hccl_kit.launch.emitters.kinds import EMITTERS
 from tests.lab.hosts import Hosts, hosts, needs_hosts

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from hccl_kit.agent.cores import threads
+from hccl_kit.agent.machine import threads
 from hccl_kit.launch.emitters.kinds import EMITTERS
 from hccl_kit.runtime.detect import detect
 from hccl_kit.runtime.worker_env import TABLE_TIMEOUT
