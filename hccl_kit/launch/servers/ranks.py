@@ -10,14 +10,14 @@ from functools import partial
 from hccl_kit.agent import report
 from hccl_kit.agent.assignment import Assignment
 from hccl_kit.agent.job import Clear, Event, Exited, Gone, Hung, Lost, Send, Start
-from hccl_kit.agent.lines import SIGN, Left, Order, Output, Ready, Refused, Report, Said, Started
+from hccl_kit.agent.lines import SIGN, End, Left, Order, Output, Ready, Refused, Report, Said, Started
 from hccl_kit.agent.screen import OUT, Screen
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import clean
 from hccl_kit.base.translation import translated
 from hccl_kit.launch.servers.connection import Connection
-from hccl_kit.launch.servers.server import SOON, Server, State, finish
+from hccl_kit.launch.servers.server import PATIENCE, SOON, Server, State, wait
 
 AT_ONCE = 64
 """Connections that are being made at a time; each is a process that computes keys."""
@@ -113,7 +113,14 @@ class Servers:
 
     def finish(self) -> None:
         """Tell all servers that the job is over, and close the connections."""
-        finish(self.servers, self.selector)
+        connected = [server for server in self.servers if server.is_connected]
+        for server in connected:
+            server.tell(End())
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end and not all(server.connection.lost for server in connected):
+            wait(self.selector)
+        for server in connected:
+            server.connection.close()
 
     def _connect(self) -> None:
         """Connect the next servers; a job that ends connects no more."""

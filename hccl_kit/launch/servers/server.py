@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import selectors
 import time
-from collections.abc import Sequence
 from enum import Enum
 
 from hccl_kit.agent import report
 from hccl_kit.agent.assignment import Assignment
 from hccl_kit.agent.job import Exited, Hung, Start
-from hccl_kit.agent.lines import LIFE, Describe, End, Failure, Order, Report, line
+from hccl_kit.agent.lines import LIFE, Describe, Failure, Order, Report, line
 from hccl_kit.agent.texts import phrase
 from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import clean
@@ -93,7 +92,7 @@ class Server:
         self.tell(Describe(cause, is_shown))
         end = time.monotonic() + PATIENCE
         while self.is_connected and not self.connection.lost and time.monotonic() < end:
-            _wait(selector)
+            wait(selector)
             for told in self.connection.take():
                 if isinstance(told, Failure):
                     return clean(told.text)
@@ -103,18 +102,7 @@ class Server:
         return report.failure(texts, cause, cards, self.name, heartbeat=self.assignment.heartbeat, end=left)
 
 
-def finish(servers: Sequence[Server], selector: selectors.BaseSelector) -> None:
-    """Tell all servers that the job is over, and close the connections."""
-    connected = [server for server in servers if server.is_connected]
-    for server in connected:
-        server.tell(End())
-    end = time.monotonic() + PATIENCE
-    while time.monotonic() < end and not all(server.connection.lost for server in connected):
-        _wait(selector)
-    for server in connected:
-        server.connection.close()
-
-
-def _wait(selector: selectors.BaseSelector) -> None:
+def wait(selector: selectors.BaseSelector) -> None:
+    """Take what comes within SOON."""
     for key, _ in selector.select(SOON):
         key.data()
