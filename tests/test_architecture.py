@@ -87,9 +87,9 @@ FLOORS = {
         "shell": 2,
         "hccl_variables": 3,
         "spares": 3,
-        "way": 3,
+        "way": 4,
         "emitters": 4,
-        "servers": 4,
+        "servers": 5,
         "rules": 5,
     },
     "preflight": {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from hccl_kit.base import hostlist
 from hccl_kit.base.errors import KitError, ParseError
@@ -13,6 +13,10 @@ from hccl_kit.base.message import Message
 from hccl_kit.base.network import ip_of
 from hccl_kit.base.terminal import printable
 from hccl_kit.base.wording import counted, listed
+
+if TYPE_CHECKING:
+    from hccl_kit.launch.plan import Node
+    from hccl_kit.launch.spares import Spare
 
 MARK = "hccl-kit-node"
 """The first word of the line in which a node answers."""
@@ -26,18 +30,6 @@ OF_A_STEP = (
 """Variables that tell a command, and what it starts, that it is the only task."""
 _STEP = ("--overlap", "--cpu-bind=none", "--mpi=none", "--export=ALL", "--unbuffered", "--quiet")
 """How steps run beside each other; all variables are passed on, whatever sbatch --export has."""
-
-
-class Named(Protocol):
-    """A server: its id, and its address for other servers."""
-
-    @property
-    def id(self) -> str:
-        """As in the table."""
-
-    @property
-    def address(self) -> str:
-        """Its `host_ip`, otherwise its id."""
 
 
 Names = Mapping[str, frozenset[str]]
@@ -99,7 +91,7 @@ def ask(nodes: Sequence[str]) -> Names:
 
 
 def matched(
-    servers: Sequence[Named], nodes: Sequence[str], ask: Callable[[Sequence[str]], Names] = ask
+    servers: Sequence[Node | Spare], nodes: Sequence[str], ask: Callable[[Sequence[str]], Names] = ask
 ) -> dict[str, str]:
     """The node of each server by the server's id: by its name in Slurm, else by the names and addresses that it has.
 

@@ -110,7 +110,7 @@ def plan_variables(table: RankTable, wanted: Wanted, hosts: Mapping[str, Host]) 
                 str(ports.master),
                 Message("launch.reason.master-port", "port of rank 0, for torch and the launch scripts"),
             ),
-            *_recorder_variables(),
+            *(Variable(*row[:3]) for row in RECORDERS if row.name in RECORDER_SWITCHES),
         ),
         tuple(_server_variables(server, hosts.get(server.id)) for server in table.servers),
         kernels,
@@ -235,14 +235,6 @@ def _limit(execute: int) -> str:
         return limit
     narrow = Message("launch.reason.narrow", "Atlas 910 and 300I Duo accept 1 to {most} only", most=MOST_EXEC_OF_910)
     return sentences([limit, narrow])
-
-
-def _recorder_variables() -> tuple[Variable, ...]:
-    return tuple(
-        Variable(recorder.name, recorder.value, recorder.reason)
-        for recorder in RECORDERS
-        if recorder.name in RECORDER_SWITCHES
-    )
 
 
 def _server_variables(server: Server, host: Host | None) -> ServerVariables:

@@ -6,10 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.launch.allocation import Named, matched, nodes_of, over_srun
+from hccl_kit.launch.allocation import matched, nodes_of, over_srun
+from hccl_kit.launch.plan import Node
+from hccl_kit.launch.spares import Spare
 from hccl_kit.remote.ssh import over_ssh, refusal, ssh_start
 
-Reach = Callable[[Named, Sequence[str]], Sequence[str]]
+Reach = Callable[[Node | Spare, Sequence[str]], Sequence[str]]
 """Makes the words that run a command on a server."""
 
 
@@ -20,7 +22,7 @@ class Way(NamedTuple):
     pythons: Mapping[str, str] = {}
 
 
-def by_ssh(servers: Sequence[Named], environ: Mapping[str, str], options: Sequence[str] = ()) -> Reach:
+def by_ssh(servers: Sequence[Node | Spare], environ: Mapping[str, str], options: Sequence[str] = ()) -> Reach:
     """Over ssh, with these options of ssh. Raises KitError if one of `servers` has no address."""
     for server in servers:
         if why := refusal(server.address):
@@ -36,7 +38,7 @@ def by_ssh(servers: Sequence[Named], environ: Mapping[str, str], options: Sequen
     return lambda server, words: over_ssh(start, server.address, words)
 
 
-def by_srun(servers: Sequence[Named], environ: Mapping[str, str]) -> Reach:
+def by_srun(servers: Sequence[Node | Spare], environ: Mapping[str, str]) -> Reach:
     """By srun. Raises KitError if one of `servers` is not exactly one node of the allocation."""
     nodes = matched(servers, nodes_of(environ))
     return lambda server, words: over_srun(nodes[server.id], words)
