@@ -48,7 +48,7 @@ class Assignment(NamedTuple):
 
     `environ` is the whole environment of a rank, or with `inherit` what is added to that of the agent, from which the
     names in `unset` are removed first. Then come `defaults`, and what depends on the start: `log_dir_name` (the log
-    folder of the start), `port_name` (the port of rank 0: `port`, or a free one of `ports`; "": none), `restart_name`
+    folder of the start), `port_name` (the port of rank 0: `port`, or a free one; "": none), `restart_name`
     (the number of the restart, from 1, plus `restarts_before`, which an outer launcher has counted). `threads_name` is
     a default: the cores of this server by rank. `mark` is a variable of `environ` that only this job has: a process
     with it ends with the job.
@@ -77,7 +77,6 @@ class Assignment(NamedTuple):
     cwd: str = ""
     port_name: str = "MASTER_PORT"
     port: int | None = None
-    ports: tuple[int, int] = (20000, 32000)
     restart_name: str = ""
     restarts_before: int = 0
     max_restarts: int = 0
@@ -141,7 +140,7 @@ def read(text: str) -> Assignment:
             raise ValueError(f"not an assignment of version {VERSION}")
         given["ranks"] = tuple(AssignedRank(**rank) for rank in given["ranks"])
         given["defaults"] = tuple(Default(**{**row, "others": tuple(row["others"])}) for row in given["defaults"])
-        given.update({name: tuple(given[name]) for name in ("command", "unset", "ports")})
+        given.update({name: tuple(given[name]) for name in ("command", "unset")})
         return Assignment(**given)
     except (KeyError, TypeError, RecursionError) as error:
         raise ValueError(f"not an assignment: {error}") from error

@@ -76,7 +76,7 @@ class Server:
             return 0
         if given is not None and all(rank.rank != 0 for rank in self.assignment.ranks):
             return given
-        return free_port(given, self.assignment.ports, self.assignment.texts)
+        return free_port(given, self.assignment.texts)
 
     @property
     def pause(self) -> float:

@@ -11,7 +11,6 @@ from typing import NamedTuple
 from hccl_kit.agent.assignment import AssignedRank, Assignment, Default
 from hccl_kit.agent.binding import NONE
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.network import derived_port
 from hccl_kit.base.terminal import printable
 from hccl_kit.base.wording import joined
 from hccl_kit.launch import recorders
@@ -126,7 +125,6 @@ def assign(
         threads_name=THREADS,
         port_name=port_name,
         port=port,
-        ports=(derived_port(0), derived_port(-1)),
         restart_name=RESTART,
         restarts_before=int(restarts) if re.fullmatch("[0-9]{1,6}", restarts, re.ASCII) else 0,
         max_restarts=limits.max_restarts,
