@@ -42,11 +42,7 @@ class Ranks:
         self.not_started: list[Exited] = []
 
     def start(
-        self,
-        rank: AssignedRank,
-        command: Iterable[str],
-        environ: dict[str, str],
-        cores: frozenset[int] | None = None,
+        self, rank: AssignedRank, command: Iterable[str], environ: dict[str, str], cores: frozenset[int] | None = None
     ) -> int | None:
         """Start a rank, on these cores only if there are any; returns its process id.
 

@@ -26,12 +26,7 @@ from hccl_kit.pod.ranks import PodRanks, by_number, by_operator_of_mindspore, by
 from hccl_kit.pod.settings import PodError, Settings, read
 from hccl_kit.pod.table import by_table
 
-SOURCES = {
-    "number": by_number,
-    "table": by_table,
-    "mindspore": by_operator_of_mindspore,
-    "torch": by_operator_of_torch,
-}
+SOURCES = {"number": by_number, "table": by_table, "mindspore": by_operator_of_mindspore, "torch": by_operator_of_torch}
 MARK = "HCCL_KIT_POD_RUN"
 """The variable with the name of the log folder, by which the agent knows what its ranks have started."""
 HOST_ADDRESS, GLOO = "HCCL_IF_IP", "GLOO_SOCKET_IFNAME"

@@ -92,13 +92,7 @@ _NUMBERED = (
 )
 
 _ROWS = (
-    Launcher(
-        "bash",
-        "bash {0}",
-        reads_table=True,
-        shows_all_cards=True,
-        takes_command=True,
-    ),
+    Launcher("bash", "bash {0}", reads_table=True, shows_all_cards=True, takes_command=True),
     Launcher("mpirun", "bash {0}"),
     Launcher(
         "msrun",
@@ -128,22 +122,8 @@ _ROWS = (
         reads_table=True,
         shows_all_cards=True,
     ),
-    Launcher(
-        "ascendjob",
-        "kubectl apply -f {0}",
-        (
-            *_PODS,
-            _HOST_NETWORK,
-            _MAX_RESTARTS,
-        ),
-        needs_product=True,
-    ),
-    Launcher(
-        "volcano",
-        "kubectl apply -f {0}",
-        (*_PODS, _FIXED_TABLE, _MAX_RESTARTS),
-        needs_product=True,
-    ),
+    Launcher("ascendjob", "kubectl apply -f {0}", (*_PODS, _HOST_NETWORK, _MAX_RESTARTS), needs_product=True),
+    Launcher("volcano", "kubectl apply -f {0}", (*_PODS, _FIXED_TABLE, _MAX_RESTARTS), needs_product=True),
     Launcher("jobset", "kubectl apply -f {0}", _NUMBERED),
     Launcher("pytorchjob", "kubectl apply -f {0}", _NUMBERED),
     Launcher("lws", "kubectl apply -f {0}", _NUMBERED),

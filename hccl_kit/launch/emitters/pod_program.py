@@ -14,16 +14,7 @@ from hccl_kit.launch.emitters.kubernetes import PodJob, program_name
 from hccl_kit.launch.emitters.manifest import Value, config_map
 from hccl_kit.pod.settings import Contract, Settings
 from hccl_kit.remote.program import archive
-from hccl_kit.runtime.worker_env import (
-    LOG_DIR,
-    MISLEADING,
-    NAMES,
-    PLOGS,
-    RESTART,
-    RUN_ID,
-    TABLE_TIMEOUT,
-    THREADS,
-)
+from hccl_kit.runtime.worker_env import LOG_DIR, MISLEADING, NAMES, PLOGS, RESTART, RUN_ID, TABLE_TIMEOUT, THREADS
 
 
 def program(job: PodJob, source: str, **settings: Any) -> Value:

@@ -33,13 +33,7 @@ from hccl_kit.runtime.worker_env import (
 )
 
 _INTERFACES = ("GLOO_SOCKET_IFNAME", "TP_SOCKET_IFNAME", "HCCL_SOCKET_IFNAME")
-_OF_DATA_PARALLEL = (
-    "VLLM_DP_SIZE",
-    "VLLM_DP_RANK",
-    "VLLM_DP_RANK_LOCAL",
-    "VLLM_DP_MASTER_IP",
-    "VLLM_DP_MASTER_PORT",
-)
+_OF_DATA_PARALLEL = ("VLLM_DP_SIZE", "VLLM_DP_RANK", "VLLM_DP_RANK_LOCAL", "VLLM_DP_MASTER_IP", "VLLM_DP_MASTER_PORT")
 """Variables that other ways to start data parallel ranks set; vLLM would follow them."""
 
 

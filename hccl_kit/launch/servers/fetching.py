@@ -35,10 +35,7 @@ def fetch_logs(servers: Sequence[str], reach: Callable[[str, Sequence[str]], Seq
         if not why:
             return ""
         return Message(
-            "launch.not-fetched",
-            "note: not all logs of server {server} were fetched: {why}",
-            server=server,
-            why=why,
+            "launch.not-fetched", "note: not all logs of server {server} were fetched: {why}", server=server, why=why
         )
 
     def fetch_all() -> list[str]:
