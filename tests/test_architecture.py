@@ -82,7 +82,6 @@ FLOORS = {
         "passed_on": 1,
         "plan": 1,
         "recorders": 0,
-        "allocation": 2,
         "assign": 2,
         "shell": 2,
         "hccl_variables": 3,

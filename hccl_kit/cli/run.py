@@ -58,7 +58,7 @@ from hccl_kit.launch.hccl_variables import script_variables
 from hccl_kit.launch.log_folder import make_log_folder
 from hccl_kit.launch.plan import LaunchPlan, plan
 from hccl_kit.launch.servers.job import ServersJob, run_servers
-from hccl_kit.launch.servers.placement import Placement
+from hccl_kit.launch.spares import Placement
 from hccl_kit.runtime.worker_env import NAMES, VISIBLE_DEVICES
 from hccl_kit.table.model import RankTable
 

@@ -1,9 +1,12 @@
-"""Spare servers: which can take the place of every server of a table, with a table that the rules accept."""
+"""Spare servers: which can take the place of every server of a table, with a table that the rules accept.
+
+A Placement is the table of a job, in which spares take the places of others.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import product as product_of
 from typing import NamedTuple
 
@@ -11,7 +14,7 @@ from hccl_kit.base.errors import KitError
 from hccl_kit.base.host_name import check_host
 from hccl_kit.base.message import Message
 from hccl_kit.base.network import ip_of
-from hccl_kit.base.wording import joined
+from hccl_kit.base.wording import joined, row
 from hccl_kit.check.engine import check_text
 from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.plan import address_of
@@ -31,6 +34,48 @@ class Spare(NamedTuple):
     id: str
     address: str
     entry: str
+
+
+class Placement(NamedTuple):
+    """The table as it is now, its file, and the spares that are left."""
+
+    table: RankTable
+    file: TableFile
+    spares: tuple[Spare, ...] = ()
+
+    def replace(self, lost: Sequence[str], report: Callable[[str], object], *, by: str | None = None) -> Placement:
+        """The placement with a spare in the place of each of these servers; `report` gets a line about each.
+
+        `by` names the spare for the only one. Raises KitError if no spare is left, or the table with it has an error.
+        """
+        spares, pairs, lines = list(self.spares), [], []
+        for server in lost:
+            spare = next((spare for spare in spares if by in (None, spare.id)), None)
+            if spare is None:
+                raise KitError(
+                    "launch.no-spare",
+                    "no spare takes the place of server {server}: {reason}",
+                    fix="hccl-kit run TABLE --ssh --spares LIST names more of them",
+                    server=server,
+                    reason=Message("launch.other-spare", "{spare} is not one of them", spare=by)
+                    if by
+                    else Message("launch.none-left", "none is left"),
+                )
+            spares.remove(spare)
+            pairs.append((server, spare))
+            lines.append(
+                Message(
+                    "launch.replaced",
+                    "spare {spare} takes the place of server {server}; left: {left}",
+                    spare=spare.id,
+                    server=server,
+                    left=row(other.id for other in spares) or Message("launch.no-spares", "none"),
+                )
+            )
+        table, file = table_with(self.file, pairs)
+        for line in lines:
+            report(line)
+        return Placement(table, file, tuple(spares))
 
 
 def check_names(names: Sequence[str], table: RankTable) -> None:
