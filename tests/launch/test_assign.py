@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from hccl_kit.agent.binding import NUMA
+from hccl_kit.agent.port import FIRST, LAST
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.network import derived_port
 from hccl_kit.launch.assign import Extra, Limits, assign, check
 from hccl_kit.launch.plan import LaunchPlan, plan
 from hccl_kit.launch.recorders import RECORDERS
@@ -94,6 +96,10 @@ def test_programs_of_torch_see_the_cards_of_the_job_and_another_list_is_refused(
 def test_logs_of_the_driver_go_where_the_user_has_said() -> None:
     assert environs(made(), {})[0][PLOGS] == "/logs/run/plog/127.0.0.1"
     assert environs(made(), {PLOGS: "/plogs"})[0][PLOGS] == "/plogs"
+
+
+def test_the_agent_chooses_among_the_ports_of_the_scripts() -> None:
+    assert (derived_port(0), derived_port(-1)) == (FIRST, LAST)
 
 
 def test_limits_are_passed_on() -> None:
