@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import selectors
 import time
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -73,7 +74,8 @@ class Attempt:
         events = self.ranks.ended()
         for rank, code in events:
             if code == 0:
-                self._count_no_more(rank)
+                with suppress(OSError):  # it counts no steps, or as in `note`
+                    os.truncate(os.path.join(self.folder, f"step_{rank}"), 0)
             else:
                 self.codes[rank] = code
                 self.note(f"exited {rank} {code} {self.cards[rank]} {self.assignment.host}")
@@ -116,20 +118,9 @@ class Attempt:
     def note(self, words: str) -> None:
         """Add a line with the time to the notes of this server, which `hccl-kit diagnose` reads."""
         path = os.path.join(self.folder, f"launcher_{self.assignment.node}")
-        try:
-            with open(path, "a", encoding="utf-8") as file:
-                file.write(f"{time.time():.0f} {words}\n")
-        except OSError:  # the folder was removed, or the disk is full
-            pass
+        with suppress(OSError), open(path, "a", encoding="utf-8") as file:  # the folder was removed, the disk is full
+            file.write(f"{time.time():.0f} {words}\n")
 
     def _prefixed(self, rank: int) -> Prefixed:
         name = report.name(rank).replace("rank ", "")
         return Prefixed(f"[{self.assignment.host}:{name}] ".encode(), partial(self.screen.show, rank))
-
-    def _count_no_more(self, rank: int) -> None:
-        path = os.path.join(self.folder, f"step_{rank}")
-        try:
-            if os.path.exists(path):
-                os.truncate(path, 0)
-        except OSError:  # as in `note`
-            pass

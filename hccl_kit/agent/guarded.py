@@ -81,10 +81,8 @@ class Guarded:
 
     def _tell(self, pid: int) -> None:
         assert self.process.stdin
-        try:
+        with contextlib.suppress(OSError):  # it was killed; the next one hears of all
             os.write(self.process.stdin.fileno(), b"%d\n" % pid)
-        except OSError:  # it was killed; the next one hears of all
-            pass
 
     def _close(self) -> None:
         assert self.process.stdin

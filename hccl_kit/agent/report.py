@@ -82,11 +82,6 @@ def notes_of(cause: Cause) -> list[str]:
     return [*([cause.note] if isinstance(cause, Lost) else []), f"ending gone -1 {exit_code(cause)}"]
 
 
-def ended_by(texts: Texts, number: int, logs: str) -> str:
-    """The job was ended by a signal of the user."""
-    return phrase(texts, "agent.ended", signal=signal.Signals(number).name, folder=logs) + "\n"
-
-
 def next_step(texts: Texts, tell: Tell, max_restarts: int) -> str:
     """What the job does after a failure."""
     id_ = {"unkillable": "agent.unkillable", "restart": "agent.restart"}.get(tell.what, "agent.no-progress")

@@ -135,7 +135,8 @@ class Supervisor:
 
     def _text(self, now: Job, tell: Tell) -> str:
         if isinstance(tell.cause, Signalled):
-            return report.ended_by(self.screen.texts, tell.cause.number, self.edge.logs(now.attempt))
+            name, logs = signal.Signals(tell.cause.number).name, self.edge.logs(now.attempt)
+            return phrase(self.screen.texts, "agent.ended", signal=name, folder=logs) + "\n"
         if isinstance(tell.cause, Lost):
             return tell.cause.text
         if tell.cause is not None:

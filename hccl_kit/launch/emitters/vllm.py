@@ -70,7 +70,8 @@ def _script(service: Service, name: str) -> list[str]:
         "",
         "case $hk_node in # the address of this server for HCCL ('': HCCL chooses), and the options of vLLM here",
         *(
-            f"    {number}) hk_address={word(address)}\n        {wrapped(_options(service, number), 104)} ;;"
+            f"    {number}) hk_address={word(address)}\n"
+            f"        {wrapped(f'hk_options=({words(service.options(number))})', 104)} ;;"
             for number, address in enumerate(_addresses(service))
         ),
         "esac",
@@ -86,10 +87,6 @@ def _script(service: Service, name: str) -> list[str]:
         *set_unless_set(plan.variables_of_hccl),
         'exec "${hk_command[@]}" "${hk_options[@]}" "$@"',
     ]
-
-
-def _options(service: Service, number: int) -> str:
-    return f"hk_options=({words(service.options(number))})"
 
 
 def _header(service: Service, name: str) -> list[str]:

@@ -163,7 +163,7 @@ class Servers:
         server.state, server.has_logs = State.LOST, False
         server.connection.close()
         self.lost.append(server.number)
-        return Lost(f"{translated(why)}\n", server.note_of_loss)
+        return Lost(f"{translated(why)}\n", f"lost {server.name} {' '.join(map(str, sorted(server.ranks)))}")
 
     def _give_signs(self) -> None:
         now = time.monotonic()

@@ -79,11 +79,6 @@ class Server:
             reason=self.connection.lost,
         )
 
-    @property
-    def note_of_loss(self) -> str:
-        """What the other servers write down of it, for the diagnosis."""
-        return f"lost {self.name} {' '.join(map(str, sorted(self.ranks)))}"
-
     def describe(self, cause: Exited | Hung, selector: selectors.BaseSelector, *, is_shown: bool) -> str:
         """What the server says of the failure of one of its ranks, or what is known here if it does not answer.
 
