@@ -13,10 +13,10 @@ from hccl_kit.agent.binding import NONE
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.terminal import printable
 from hccl_kit.base.wording import joined
-from hccl_kit.launch import recorders
 from hccl_kit.launch.agent_texts import agent_texts
 from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.plan import LaunchPlan
+from hccl_kit.launch.recorders import RECORDERS
 from hccl_kit.runtime.worker_env import (
     LOG_DIR,
     MISLEADING,
@@ -121,7 +121,7 @@ def assign(
         host=host,
         log_dir_name=LOG_DIR,
         node=node,
-        defaults=(*variables, Default(PLOGS, f"plog/{_as_file_name(server.id)}/", in_logs=True), *recorders.defaults()),
+        defaults=(*variables, Default(PLOGS, f"plog/{_as_file_name(server.id)}/", in_logs=True), *RECORDERS),
         threads_name=THREADS,
         port_name=port_name,
         port=port,

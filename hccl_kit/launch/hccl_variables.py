@@ -30,7 +30,7 @@ IF_OF_TORCH = ("GLOO_SOCKET_IFNAME", "TP_SOCKET_IFNAME")
 """What gloo and tensorpipe of torch listen on: names of interfaces, separated by commas."""
 OF_A_SERVER = (IF_IP, IF_NAME, FAMILY)
 """The variables that may differ between servers; the others are equal on all ranks."""
-RECORDER_SWITCHES = tuple(recorder.name for recorder in RECORDERS if not recorder.value.startswith("./"))
+RECORDER_SWITCHES = tuple(recorder.name for recorder in RECORDERS if not recorder.in_logs)
 """The variables of the flight recorders that do not name a file."""
 (MASTER_PORT,) = NAMES["master_port"]
 
@@ -110,7 +110,7 @@ def plan_variables(table: RankTable, wanted: Wanted, hosts: Mapping[str, Host]) 
                 str(ports.master),
                 Message("launch.reason.master-port", "port of rank 0, for torch and the launch scripts"),
             ),
-            *(Variable(*row[:3]) for row in RECORDERS if row.name in RECORDER_SWITCHES),
+            *(Variable(row.name, row.value, why) for row, why in RECORDERS.items() if not row.in_logs),
         ),
         tuple(_server_variables(server, hosts.get(server.id)) for server in table.servers),
         kernels,

@@ -124,11 +124,10 @@ _ROWS = (
     ),
     Launcher("ascendjob", "kubectl apply -f {0}", (*_PODS, _HOST_NETWORK, _MAX_RESTARTS), needs_product=True),
     Launcher("volcano", "kubectl apply -f {0}", (*_PODS, _FIXED_TABLE, _MAX_RESTARTS), needs_product=True),
-    Launcher("jobset", "kubectl apply -f {0}", _NUMBERED),
-    Launcher("pytorchjob", "kubectl apply -f {0}", _NUMBERED),
-    Launcher("lws", "kubectl apply -f {0}", _NUMBERED),
-    Launcher("trainjob", "kubectl apply -f {0}", _NUMBERED),
-    Launcher("rayjob", "kubectl apply -f {0}", _NUMBERED),
+    *(
+        Launcher(kind, "kubectl apply -f {0}", _NUMBERED)
+        for kind in ("jobset", "pytorchjob", "lws", "trainjob", "rayjob")
+    ),
     Launcher(
         "vllm",
         "bash {0}",

@@ -7,11 +7,11 @@ from typing import Any
 from hccl_kit import __version__
 from hccl_kit.agent.assignment import Default
 from hccl_kit.base.frameworks import PYTORCH
-from hccl_kit.launch import recorders
 from hccl_kit.launch.agent_texts import agent_texts
 from hccl_kit.launch.emitters import pod_options
 from hccl_kit.launch.emitters.kubernetes import PodJob, program_name
 from hccl_kit.launch.emitters.manifest import Value, config_map
+from hccl_kit.launch.recorders import RECORDERS
 from hccl_kit.pod.settings import Contract, Settings
 from hccl_kit.remote.program import archive
 from hccl_kit.runtime.worker_env import LOG_DIR, MISLEADING, NAMES, PLOGS, RESTART, RUN_ID, TABLE_TIMEOUT, THREADS
@@ -30,7 +30,7 @@ def program(job: PodJob, source: str, **settings: Any) -> Value:
         log_dir=LOG_DIR,
         threads=THREADS,
         timeout=TABLE_TIMEOUT,
-        defaults=[Default(PLOGS, "plog/", in_logs=True), *recorders.defaults()],
+        defaults=[Default(PLOGS, "plog/", in_logs=True), *RECORDERS],
     )
     made = Settings(
         contract,

@@ -64,9 +64,7 @@ class Connection(Generic[Report]):
             start_new_session=True,
         )
         stdin, stdout, stderr = self.process.stdin, self.process.stdout, self.process.stderr
-        assert stdin
-        assert stdout
-        assert stderr
+        assert stdin and stdout and stderr
         self.stdin, self.stdout, self.stderr = stdin.fileno(), stdout.fileno(), stderr.fileno()
         for pipe, event, ready in (
             (self.stdin, selectors.EVENT_WRITE, self._write),

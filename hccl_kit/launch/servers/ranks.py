@@ -94,7 +94,13 @@ class Servers:
             for told in server.connection.take() if server.is_connected else ():
                 yield from self._receive(server, told)
             if server.connection.lost and server.is_connected:
-                yield self._lose(server, server.reason_of_loss)
+                why = Message(
+                    "launch.lost",
+                    "error: server {server} does not answer or was lost: {reason}",
+                    server=server.name,
+                    reason=server.connection.lost,
+                )
+                yield self._lose(server, why)
         if self.to_start is not None and all(server.state is State.READY for server in self.servers):
             self.servers[0].start(self.to_start, None)  # it says the port to the others
         self._give_signs()

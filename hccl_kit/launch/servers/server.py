@@ -11,7 +11,6 @@ from hccl_kit.agent.assignment import Assignment
 from hccl_kit.agent.job import Exited, Hung, Start
 from hccl_kit.agent.lines import LIFE, Describe, Failure, Order, Report, line
 from hccl_kit.agent.texts import phrase
-from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import clean
 from hccl_kit.launch.servers.connection import Connection
 
@@ -68,16 +67,6 @@ class Server:
         if self.is_connected:
             self.tell(None)
             self.connection.check()
-
-    @property
-    def reason_of_loss(self) -> Message:
-        """What is said when the server does not answer any more."""
-        return Message(
-            "launch.lost",
-            "error: server {server} does not answer or was lost: {reason}",
-            server=self.name,
-            reason=self.connection.lost,
-        )
 
     def describe(self, cause: Exited | Hung, selector: selectors.BaseSelector, *, is_shown: bool) -> str:
         """What the server says of the failure of one of its ranks, or what is known here if it does not answer.
