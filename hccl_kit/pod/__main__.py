@@ -63,9 +63,8 @@ def assigned(settings: Settings, pod: PodRanks, command: Sequence[str]) -> Assig
     folder = _log_folder(settings, host)
     run = os.path.basename(folder)
     table = {} if pod.table is None else settings.variables(table=os.path.join(folder, TABLE))
-    contract = settings.contract
-    of_job = {} if pod.port is None else dict.fromkeys(contract.run_id, settings.job)
-    (port_name,) = contract.names["master_port"]
+    of_job = {} if pod.port is None else dict.fromkeys(settings.run_id, settings.job)
+    (port_name,) = settings.names["master_port"]
     return Assignment(
         command=tuple(command),
         ranks=tuple(rank._replace(variables={**of_job, **table, **rank.variables}) for rank in pod.ranks),
@@ -73,12 +72,12 @@ def assigned(settings: Settings, pod: PodRanks, command: Sequence[str]) -> Assig
         mark=f"{MARK}={run}",
         folder=folder,
         host=host,
-        log_dir_name=contract.log_dir,
+        log_dir_name=settings.log_dir,
         node=pod.node,
         inherit=True,
-        unset=(*(name for names in contract.names.values() for name in names), *contract.unset),
-        defaults=(*(Default(*row) for row in contract.defaults), *_gloo(os.environ)),
-        threads_name=contract.threads,
+        unset=(*(name for names in settings.names.values() for name in names), *settings.unset),
+        defaults=(*(Default(*row) for row in settings.defaults), *_gloo(os.environ)),
+        threads_name=settings.threads,
         files={} if pod.table is None else {TABLE: pod.table},
         port_name="" if pod.port is None else port_name,
         port=pod.port,

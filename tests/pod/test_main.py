@@ -95,7 +95,7 @@ def test_a_description_that_is_not_one_is_an_error(tmp_path: Path) -> None:
     pods = cluster(tmp_path, SHOW)
     place = pods.mount("train-start", "/hccl-kit") / "job.json"
     good = place.read_text()
-    for text in ("{", "[]", "{}", '{"contract": {}}', good.replace('"cards": 2', '"cards": "two"')):
+    for text in ("{", "[]", "{}", '{"more": {}}', good.replace('"cards": 2', '"cards": "two"')):
         place.unlink()
         place.write_text(text)
         done = finish(start(pods))
