@@ -19,6 +19,8 @@ VERSION = 2
 MIB = 1 << 20
 MOST = 256 * MIB
 """Bytes of an assignment: a table of the largest jobs, and 4,096 variables of 4 KiB."""
+POLICIES = (ALWAYS, VERDICT) = ("always", "verdict")
+"""When the ranks of a job that has failed are started again: as often as may be, or as the diagnosis says."""
 SCHEDULER = -1
 """Stands in the place of a rank for the scheduler of MindSpore, a process beside the ranks."""
 
@@ -43,6 +45,27 @@ class Default(NamedTuple):
     in_logs: bool = False
 
 
+class Limits(NamedTuple):
+    """How a job is looked after: how often it is started again, by one of POLICIES, and more.
+
+    `heartbeat` is the time in seconds without a step after which the job is ended, `log_limit` the size in bytes at
+    which a log is cut; 0 means never. `prefix` shows the output of all ranks instead of rank 0. `bind` is one of
+    `binding.BINDINGS`.
+    """
+
+    max_restarts: int = 0
+    heartbeat: float = 0.0
+    log_limit: int = 1024 * MIB
+    prefix: bool = False
+    restart_policy: str = ALWAYS
+    bind: str = NONE
+
+    @property
+    def asks(self) -> bool:
+        """Whether the diagnosis decides about a restart."""
+        return self.restart_policy == VERDICT
+
+
 class Assignment(NamedTuple):
     """What one agent starts, and how it looks after it.
 
@@ -54,11 +77,9 @@ class Assignment(NamedTuple):
     with it ends with the job.
 
     `folder` is the log folder of the run, absolute, and `files` what is written there first. `cwd` is where the ranks
-    start, "": where the agent does. `host` is the name of this server in messages, `node` its number. `limit` is the
-    size in bytes at which a log is cut, 0: never. `heartbeat` is the time in seconds without a step after which the job
-    is ended, 0: never. `grace` is the time in seconds between two signals to the ranks, the last of which is SIGKILL.
-    `prefix` shows the output of all ranks instead of rank 0. `bind` is one of `binding.BINDINGS`. `texts` are in the
-    language of the user, see `texts`.
+    start, "": where the agent does. `host` is the name of this server in messages, `node` its number. `grace` is the
+    time in seconds between two signals to the ranks, the last of which is SIGKILL. `texts` are in the language of the
+    user, see `texts`.
     """
 
     command: tuple[str, ...]
@@ -79,18 +100,15 @@ class Assignment(NamedTuple):
     port: int | None = None
     restart_name: str = ""
     restarts_before: int = 0
-    max_restarts: int = 0
-    heartbeat: float = 0.0
+    limits: Limits = Limits()
     grace: float = GRACE
-    limit: int = 1024 * MIB
-    prefix: bool = False
-    bind: str = NONE
     texts: Texts = ENGLISH
 
     def to_json(self) -> str:
         """One line, which `read` takes."""
         ranks, defaults = ([row._asdict() for row in rows] for rows in (self.ranks, self.defaults))
-        return json.dumps({"version": VERSION, **self._asdict(), "ranks": ranks, "defaults": defaults})
+        parts = {"ranks": ranks, "defaults": defaults, "limits": self.limits._asdict()}
+        return json.dumps({"version": VERSION, **self._asdict(), **parts})
 
     def here(self, environ: Mapping[str, str]) -> Assignment:
         """The assignment with the whole environment of a rank, if the agent has `environ`.
@@ -140,6 +158,7 @@ def read(text: str) -> Assignment:
             raise ValueError(f"not an assignment of version {VERSION}")
         given["ranks"] = tuple(AssignedRank(**rank) for rank in given["ranks"])
         given["defaults"] = tuple(Default(**{**row, "others": tuple(row["others"])}) for row in given["defaults"])
+        given["limits"] = Limits(**given["limits"])
         given.update({name: tuple(given[name]) for name in ("command", "unset")})
         return Assignment(**given)
     except (KeyError, TypeError, RecursionError) as error:

@@ -43,11 +43,11 @@ class Attempt:
         folders = [row.value for row in assignment.defaults if row.in_logs and row.value.endswith("/")]
         for path in ["", *folders]:
             os.makedirs(os.path.join(self.folder, path), 0o700, exist_ok=True)
-        self.logs = {rank: Log(self.folder, rank, assignment.limit) for rank in self.cards}
-        self.prefixed = {rank: self._prefixed(rank) for rank in self.cards} if assignment.prefix else {}
+        self.logs = {rank: Log(self.folder, rank, assignment.limits.log_limit) for rank in self.cards}
+        self.prefixed = {rank: self._prefixed(rank) for rank in self.cards} if assignment.limits.prefix else {}
         self.codes: dict[int, int] = {}
         self.written: float | None = None
-        self.progress = Progress(self.folder, assignment.heartbeat)
+        self.progress = Progress(self.folder, assignment.limits.heartbeat)
         self.ranks = Ranks(selector, self.show)
         self.guard = Guarded(assignment.mark, assignment.environ)
         names = [assignment.threads_name] if assignment.threads_name else []
@@ -105,7 +105,7 @@ class Attempt:
         end = report.End(
             path, text, is_traceback=error is not None, is_shown=is_last and lines[-len(text) :] == text[-len(lines) :]
         )
-        texts, host, heartbeat = self.assignment.texts, self.assignment.host, self.assignment.heartbeat
+        texts, host, heartbeat = self.assignment.texts, self.assignment.host, self.assignment.limits.heartbeat
         failure = report.failure(texts, cause, self.cards, host, heartbeat=heartbeat, end=end)
         lost = [log for log in self.logs.values() if log.lost]
         if not os.path.isdir(self.folder):

@@ -93,7 +93,7 @@ class Server:
         if attempt.guard.is_done():
             self.is_over = True
             yield attempt.close()
-        elif self.is_watched and self.assignment.heartbeat:
+        elif self.is_watched and self.assignment.limits.heartbeat:
             ranks = attempt.cards.keys() - attempt.ranks.exited
             hung = attempt.progress.still(ranks, time.monotonic())
             if hung:
@@ -109,7 +109,7 @@ class Server:
 
 
 def _binding(assignment: Assignment) -> Binding:
-    if assignment.bind == NONE:
+    if assignment.limits.bind == NONE:
         return Binding({}, "")
     cards = [rank.card for rank in assignment.ranks]
-    return binding(assignment.bind, cards, this_machine(assignment.environ), assignment.texts)
+    return binding(assignment.limits.bind, cards, this_machine(assignment.environ), assignment.texts)

@@ -58,7 +58,7 @@ def supervise(assignment: Assignment, objection: Callable[[Job], str] | None = N
         server = Server(assignment.here(os.environ), selector, screen)
         ranks = frozenset(rank.rank for rank in assignment.ranks)
         supervisor = Supervisor(arrived, selector, screen)
-        most, asks = assignment.max_restarts, objection is not None
+        most, asks = assignment.limits.max_restarts, objection is not None
         now = supervisor.run(server, *job.begin(ranks, most, grace=assignment.grace, asks=asks))
         while objection and now.state is State.UNDECIDED:
             now = supervisor.run(server, *supervisor.decided(now, objection(now)))

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import hccl_kit
-from hccl_kit.agent.assignment import MIB, Assignment, Default
+from hccl_kit.agent.assignment import MIB, Assignment, Default, Limits
 from hccl_kit.agent.port import PortError
 from hccl_kit.agent.run_folder import name_of_run, new_run
 from hccl_kit.agent.supervise import supervise
@@ -33,8 +33,8 @@ HOST_ADDRESS, GLOO = "HCCL_IF_IP", "GLOO_SOCKET_IFNAME"
 """Pods in the network of their host have the first; without the second, gloo takes the address of the host's name."""
 GRACE = 10.0
 """Seconds between SIGTERM and SIGKILL; Kubernetes kills a pod 30 s after its own SIGTERM."""
-LIMIT, LIMIT_OF_TEMPORARY = 1024 * MIB, 16 * MIB
-"""Bytes of a log; the folder of a pod is on the disk of its server, where others have their images."""
+LIMIT_OF_TEMPORARY = 16 * MIB
+"""Bytes of a log in the folder of a pod, which is on the disk of its server, where others have their images."""
 TABLE = "hccl.json"
 CANNOT_START = 2
 
@@ -82,8 +82,7 @@ def assigned(settings: Settings, pod: PodRanks, command: Sequence[str]) -> Assig
         port_name="" if pod.port is None else port_name,
         port=pod.port,
         grace=GRACE,
-        limit=LIMIT if settings.logs else LIMIT_OF_TEMPORARY,
-        prefix=True,
+        limits=Limits(prefix=True) if settings.logs else Limits(prefix=True, log_limit=LIMIT_OF_TEMPORARY),
         texts=settings.texts,
     )
 

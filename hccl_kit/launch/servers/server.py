@@ -83,7 +83,7 @@ class Server:
         cards = {row.rank: row.card for row in self.assignment.ranks}
         texts, log = self.assignment.texts, f"{self.assignment.folder}/rank_{report.blamed(cause)}.log"
         left = report.End(phrase(texts, "agent.log-of-host", log=log, host=self.name), ())
-        return report.failure(texts, cause, cards, self.name, heartbeat=self.assignment.heartbeat, end=left)
+        return report.failure(texts, cause, cards, self.name, heartbeat=self.assignment.limits.heartbeat, end=left)
 
 
 def wait(selector: selectors.BaseSelector) -> None:
