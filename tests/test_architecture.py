@@ -78,7 +78,6 @@ FLOORS = {
         "nested": 0,
         "imports": 1,
         "diagnose_logs": 0,
-        "substitute": 1,
         "passed_on": 1,
         "plan": 1,
         "recorders": 0,

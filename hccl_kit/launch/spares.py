@@ -5,10 +5,11 @@ A Placement is the table of a job, in which spares take the places of others.
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product as product_of
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.host_name import check_host
@@ -18,7 +19,6 @@ from hccl_kit.base.wording import joined, row
 from hccl_kit.check.engine import check_text
 from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.plan import address_of
-from hccl_kit.launch.substitute import OF_RANK, new_table
 from hccl_kit.table.formats import write
 from hccl_kit.table.model import RankTable, Server
 from hccl_kit.table.products import Product
@@ -26,6 +26,8 @@ from hccl_kit.table.products import Product
 VERSIONS = ("1.0", "1.2")
 """The versions that can have spares: their tables name the hosts of the ranks in one list."""
 MAX_SPARES = 64
+OF_RANK = ("rank_id", "device_port")
+"""Keys of a device that stay: they belong to the rank, the others to the card."""
 
 
 class Spare(NamedTuple):
@@ -200,3 +202,63 @@ def table_with(
             )
     assert report.table
     return report.table, made
+
+
+def substituted(table: Mapping[str, Any], lost: str, spare: Mapping[str, Any]) -> dict[str, Any]:
+    """The table with `spare` in the place of the server `lost`: it gets its ranks, on the cards of the same ids.
+
+    Raises KitError if it does not fit.
+    """
+    servers = table.get("server_list")
+    places = [n for n, server in enumerate(servers or ()) if server["server_id"] == lost]
+    if len(places) != 1:
+        raise KitError(
+            "launch.substitute.not-once",
+            "the spare does not fit: the table does not list server {server!r} exactly once",
+            server=lost,
+        )
+    names = {server["server_id"] for server in servers or ()}
+    if spare["server_id"] in names:
+        raise KitError(
+            "launch.substitute.in-table",
+            "the spare does not fit: spare {spare} is already a server of the table",
+            spare=spare["server_id"],
+        )
+    (place,) = places
+    cards = {card["device_id"]: card for card in spare["device"]}
+    devices = []
+    for device in table["server_list"][place]["device"]:
+        card = cards.get(device["device_id"])
+        if card is None:
+            raise KitError(
+                "launch.substitute.no-card",
+                "the spare does not fit: spare {spare} has no card {card}, which server {server} uses",
+                spare=spare["server_id"],
+                card=device["device_id"],
+                server=lost,
+            )
+        kept = {key: device[key] for key in OF_RANK if key in device}
+        devices.append({**card, **kept})
+    changed = {**table, "server_list": [*table["server_list"]]}
+    changed["server_list"][place] = {**spare, "device": devices}
+    if "super_pod_list" in table:
+        changed["super_pod_list"] = [_pod(pod, lost, spare["server_id"]) for pod in table["super_pod_list"]]
+    return changed
+
+
+def _pod(pod: Mapping[str, Any], lost: str, spare: str) -> dict[str, Any]:
+    members = [{**one, "server_id": spare} if one["server_id"] == lost else one for one in pod["server_list"]]
+    return {**pod, "server_list": members}
+
+
+def new_table(file: TableFile, pairs: Sequence[tuple[str, str]]) -> TableFile:
+    """The table after pairs of a server and the entry of its spare, as JSON; its digest is in its name.
+
+    Raises KitError.
+    """
+    table = json.loads(file.text.lstrip("\ufeff"))  # a byte order mark is only a warning (HK003)
+    for lost, entry in pairs:
+        table = substituted(table, lost, json.loads(entry))
+    text = json.dumps(table, indent=4) + "\n"
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    return TableFile(f"{file.name.removesuffix('.json')}-{digest[:12]}.json", text)
