@@ -239,11 +239,10 @@ def _limit(execute: int) -> str:
 
 def _server_variables(server: Server, host: Host | None) -> ServerVariables:
     address = ip_of(address_of(server))
-    if address is None:
-        note = Message("launch.reason.no-address", "its id is not an address, so HCCL chooses the interface")
-        return ServerVariables(server.id, (), note)
-    if address.is_loopback:
+    if address is None or address.is_loopback:
         note = Message("launch.reason.loopback", "a loopback address; HCCL chooses the interface")
+        if address is None:
+            note = Message("launch.reason.no-address", "its id is not an address, so HCCL chooses the interface")
         return ServerVariables(server.id, (), note)
     ipv6 = Message("launch.reason.ipv6", "the address of the server is IPv6")
     family = [Variable(FAMILY, "AF_INET6", ipv6)] if address.version == 6 else []

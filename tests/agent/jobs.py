@@ -84,7 +84,7 @@ def make_job(
     logs.mkdir()
     mark = f"{MARK}={folder.name}-{os.getpid()}"
     clean = {name: value for name, value in os.environ.items() if not name.startswith("HCCL_KIT")}
-    of_job = {name: limits.pop(name) for name in Limits._fields if name in limits}
+    given = {name: limits.pop(name) for name in Limits._fields if name in limits}
     assignment = Assignment(
         tuple(command),
         tuple(AssignedRank(rank, rank + 4, {"RANK": str(rank)}) for rank in range(ranks)),
@@ -94,7 +94,7 @@ def make_job(
         "n1",
         "HCCL_KIT_LOG_DIR",
         restart_name="HCCL_KIT_RESTART",
-        limits=Limits(**of_job),
+        limits=Limits(**given),
         **limits,
     )
     return Job(folder, assignment)
