@@ -46,7 +46,7 @@ y=${address##*.} x=${address%.*}
 rank=$((2 * (250 * ${x##*.} + y)))
 while read -r line; do
     case $line in
-        *'"At"'*) echo '{"is": "Started", "port": 4711}'; echo "$address" >>started ;;
+        *'"Start"'*) echo '{"is": "Started", "port": 4711}'; echo "$address" >>started ;;
         *'"Clear"'*) echo '{"is": "Left", "step": null, "first": null, "age": 0}' ;;
         *'"Describe"'*) echo '{"is": "Failure", "text": "error: a rank failed"}' ;;
         *'"End"'*) exit 0 ;;

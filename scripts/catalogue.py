@@ -81,7 +81,7 @@ def _texts() -> Iterator[str]:
         yield from (row.what, row.headline, *sentences, *row.causes, row.tells_apart, row.fix, row.stage)
     for page in PAGES.values():
         yield from page
-    yield from (recorder.reason for recorder in RECORDERS)
+    yield from RECORDERS.values()
     yield from (*PHRASES.values(), OTHER, *(consequence.kind for consequence in CONSEQUENCES))
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_kit.agent.binding import NONE
-from hccl_kit.agent.cores import threads
 from hccl_kit.agent.job import GRACE
+from hccl_kit.agent.machine import threads
 from hccl_kit.agent.texts import ENGLISH
 
 if TYPE_CHECKING:
@@ -19,6 +19,8 @@ VERSION = 2
 MIB = 1 << 20
 MOST = 256 * MIB
 """Bytes of an assignment: a table of the largest jobs, and 4,096 variables of 4 KiB."""
+POLICIES = (ALWAYS, VERDICT) = ("always", "verdict")
+"""When the ranks of a job that has failed are started again: as often as may be, or as the diagnosis says."""
 SCHEDULER = -1
 """Stands in the place of a rank for the scheduler of MindSpore, a process beside the ranks."""
 
@@ -43,22 +45,41 @@ class Default(NamedTuple):
     in_logs: bool = False
 
 
+class Limits(NamedTuple):
+    """How a job is looked after: how often it is started again, by one of POLICIES, and more.
+
+    `heartbeat` is the time in seconds without a step after which the job is ended, `log_limit` the size in bytes at
+    which a log is cut; 0 means never. `prefix` shows the output of all ranks instead of rank 0. `bind` is one of
+    `binding.BINDINGS`.
+    """
+
+    max_restarts: int = 0
+    heartbeat: float = 0.0
+    log_limit: int = 1024 * MIB
+    prefix: bool = False
+    restart_policy: str = ALWAYS
+    bind: str = NONE
+
+    @property
+    def asks(self) -> bool:
+        """Whether the diagnosis decides about a restart."""
+        return self.restart_policy == VERDICT
+
+
 class Assignment(NamedTuple):
     """What one agent starts, and how it looks after it.
 
     `environ` is the whole environment of a rank, or with `inherit` what is added to that of the agent, from which the
     names in `unset` are removed first. Then come `defaults`, and what depends on the start: `log_dir_name` (the log
-    folder of the start), `port_name` (the port of rank 0: `port`, or a free one of `ports`; "": none), `restart_name`
+    folder of the start), `port_name` (the port of rank 0: `port`, or a free one; "": none), `restart_name`
     (the number of the restart, from 1, plus `restarts_before`, which an outer launcher has counted). `threads_name` is
     a default: the cores of this server by rank. `mark` is a variable of `environ` that only this job has: a process
     with it ends with the job.
 
     `folder` is the log folder of the run, absolute, and `files` what is written there first. `cwd` is where the ranks
-    start, "": where the agent does. `host` is the name of this server in messages, `node` its number. `limit` is the
-    size in bytes at which a log is cut, 0: never. `heartbeat` is the time in seconds without a step after which the job
-    is ended, 0: never. `grace` is the time in seconds between two signals to the ranks, the last of which is SIGKILL.
-    `prefix` shows the output of all ranks instead of rank 0. `bind` is one of `binding.BINDINGS`. `texts` are in the
-    language of the user, see `texts`.
+    start, "": where the agent does. `host` is the name of this server in messages, `node` its number. `grace` is the
+    time in seconds between two signals to the ranks, the last of which is SIGKILL. `texts` are in the language of the
+    user, see `texts`.
     """
 
     command: tuple[str, ...]
@@ -77,21 +98,17 @@ class Assignment(NamedTuple):
     cwd: str = ""
     port_name: str = "MASTER_PORT"
     port: int | None = None
-    ports: tuple[int, int] = (20000, 32000)
     restart_name: str = ""
     restarts_before: int = 0
-    max_restarts: int = 0
-    heartbeat: float = 0.0
+    limits: Limits = Limits()
     grace: float = GRACE
-    limit: int = 1024 * MIB
-    prefix: bool = False
-    bind: str = NONE
     texts: Texts = ENGLISH
 
     def to_json(self) -> str:
         """One line, which `read` takes."""
         ranks, defaults = ([row._asdict() for row in rows] for rows in (self.ranks, self.defaults))
-        return json.dumps({"version": VERSION, **self._asdict(), "ranks": ranks, "defaults": defaults})
+        parts = {"ranks": ranks, "defaults": defaults, "limits": self.limits._asdict()}
+        return json.dumps({"version": VERSION, **self._asdict(), **parts})
 
     def here(self, environ: Mapping[str, str]) -> Assignment:
         """The assignment with the whole environment of a rank, if the agent has `environ`.
@@ -134,33 +151,15 @@ class Assignment(NamedTuple):
 
 
 def read(text: str) -> Assignment:
-    """The assignment of one JSON line. Raises ValueError for any other text."""
+    """The assignment of one JSON line. Raises ValueError for any other text; the values are the starter's."""
     try:
         given = json.loads(text)
         if not isinstance(given, dict) or given.pop("version", None) != VERSION:
             raise ValueError(f"not an assignment of version {VERSION}")
-        ranks = tuple(
-            AssignedRank(int(rank["rank"]), int(rank["card"]), _texts(rank["variables"])) for rank in given["ranks"]
-        )
-        defaults = tuple(
-            Default(str(row["name"]), str(row["value"]), tuple(map(str, row["others"])), bool(row["in_logs"]))
-            for row in given["defaults"]
-        )
-        numbers = ("node", "restarts_before", "max_restarts", "limit")
-        texts = {name: _texts(given[name]) for name in ("environ", "files", "texts")}
-        values: dict[str, Any] = {**given, **texts, **{name: int(given[name]) for name in numbers}}
-        port, (first, last) = given["port"], given["ports"]
-        values.update(port=None if port is None else int(port), ports=(int(first), int(last)))
-        values.update({name: tuple(map(str, given[name])) for name in ("command", "unset")})
-        values.update({name: str(given[name]) for name in _TEXTS})
-        values.update(heartbeat=float(given["heartbeat"]), grace=float(given["grace"]), ranks=ranks, defaults=defaults)
-        return Assignment(**values)
-    except (AttributeError, KeyError, TypeError, RecursionError) as error:
+        given["ranks"] = tuple(AssignedRank(**rank) for rank in given["ranks"])
+        given["defaults"] = tuple(Default(**{**row, "others": tuple(row["others"])}) for row in given["defaults"])
+        given["limits"] = Limits(**given["limits"])
+        given.update({name: tuple(given[name]) for name in ("command", "unset")})
+        return Assignment(**given)
+    except (KeyError, TypeError, RecursionError) as error:
         raise ValueError(f"not an assignment: {error}") from error
-
-
-_TEXTS = ("mark", "folder", "host", "log_dir_name", "threads_name", "cwd", "port_name", "restart_name", "bind")
-
-
-def _texts(given: Any) -> dict[str, str]:
-    return {str(name): str(value) for name, value in given.items()}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import selectors
 import time
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -42,11 +43,11 @@ class Attempt:
         folders = [row.value for row in assignment.defaults if row.in_logs and row.value.endswith("/")]
         for path in ["", *folders]:
             os.makedirs(os.path.join(self.folder, path), 0o700, exist_ok=True)
-        self.logs = {rank: Log(self.folder, rank, assignment.limit) for rank in self.cards}
-        self.prefixed = {rank: self._prefixed(rank) for rank in self.cards} if assignment.prefix else {}
+        self.logs = {rank: Log(self.folder, rank, assignment.limits.log_limit) for rank in self.cards}
+        self.prefixed = {rank: self._prefixed(rank) for rank in self.cards} if assignment.limits.prefix else {}
         self.codes: dict[int, int] = {}
         self.written: float | None = None
-        self.progress = Progress(self.folder, assignment.heartbeat)
+        self.progress = Progress(self.folder, assignment.limits.heartbeat)
         self.ranks = Ranks(selector, self.show)
         self.guard = Guarded(assignment.mark, assignment.environ)
         names = [assignment.threads_name] if assignment.threads_name else []
@@ -73,7 +74,8 @@ class Attempt:
         events = self.ranks.ended()
         for rank, code in events:
             if code == 0:
-                self._count_no_more(rank)
+                with suppress(OSError):  # it counts no steps, or as in `note`
+                    os.truncate(os.path.join(self.folder, f"step_{rank}"), 0)
             else:
                 self.codes[rank] = code
                 self.note(f"exited {rank} {code} {self.cards[rank]} {self.assignment.host}")
@@ -103,7 +105,7 @@ class Attempt:
         end = report.End(
             path, text, is_traceback=error is not None, is_shown=is_last and lines[-len(text) :] == text[-len(lines) :]
         )
-        texts, host, heartbeat = self.assignment.texts, self.assignment.host, self.assignment.heartbeat
+        texts, host, heartbeat = self.assignment.texts, self.assignment.host, self.assignment.limits.heartbeat
         failure = report.failure(texts, cause, self.cards, host, heartbeat=heartbeat, end=end)
         lost = [log for log in self.logs.values() if log.lost]
         if not os.path.isdir(self.folder):
@@ -116,20 +118,9 @@ class Attempt:
     def note(self, words: str) -> None:
         """Add a line with the time to the notes of this server, which `hccl-kit diagnose` reads."""
         path = os.path.join(self.folder, f"launcher_{self.assignment.node}")
-        try:
-            with open(path, "a", encoding="utf-8") as file:
-                file.write(f"{time.time():.0f} {words}\n")
-        except OSError:  # the folder was removed, or the disk is full
-            pass
+        with suppress(OSError), open(path, "a", encoding="utf-8") as file:  # the folder was removed, the disk is full
+            file.write(f"{time.time():.0f} {words}\n")
 
     def _prefixed(self, rank: int) -> Prefixed:
         name = report.name(rank).replace("rank ", "")
         return Prefixed(f"[{self.assignment.host}:{name}] ".encode(), partial(self.screen.show, rank))
-
-    def _count_no_more(self, rank: int) -> None:
-        path = os.path.join(self.folder, f"step_{rank}")
-        try:
-            if os.path.exists(path):
-                os.truncate(path, 0)
-        except OSError:  # as in `note`
-            pass

@@ -29,7 +29,7 @@ def earliest_error(folder: str, ranks: Iterable[int]) -> ErrorFile | None:
     errors = []
     for rank in ranks:
         try:
-            error = json.loads(_read(os.path.join(folder, f"error_{rank}.json")))
+            error = json.loads(read_plain(os.path.join(folder, f"error_{rank}.json"), MAX_FILE)[1])
             errors.append((float(error["time"]), rank, str(error["traceback"])))
         except (ArithmeticError, LookupError, OSError, RecursionError, TypeError, ValueError):
             continue
@@ -60,12 +60,13 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() or c in "\t\n" else ascii(c)[1:-1] for c in text)
 
 
-def _read(path: str) -> bytes:
-    """The first MiB of a plain file. Raises OSError."""
+def read_plain(path: str, most: int) -> tuple[os.stat_result, bytes]:
+    """The state of a plain file and its first bytes, at most `most`. Raises OSError, also for any other file."""
     file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
-        if not stat.S_ISREG(os.fstat(file).st_mode):
+        about = os.fstat(file)
+        if not stat.S_ISREG(about.st_mode):
             raise OSError(f"not a plain file: {path}")
-        return os.read(file, MAX_FILE)
+        return about, os.read(file, most)
     finally:
         os.close(file)

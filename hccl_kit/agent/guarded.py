@@ -35,9 +35,7 @@ class Guarded:
     def check(self) -> None:
         """Start another guard if this one was killed."""
         if self.process.poll() is not None and self.asked is None:
-            self.process = self._start()
-            for pid in self.pids:
-                self._tell(pid)
+            self._start_again()
 
     def clear(self) -> None:
         """End all processes of the job; `is_done` says when."""
@@ -57,9 +55,7 @@ class Guarded:
             self.process.kill()
             return True
         if code is not None:  # it was killed
-            self.process = self._start()
-            for pid in self.pids:
-                self._tell(pid)
+            self._start_again()
             self._close()
         else:  # it may have been stopped
             self.process.send_signal(signal.SIGCONT)
@@ -78,12 +74,15 @@ class Guarded:
             start_new_session=True,
         )
 
+    def _start_again(self) -> None:
+        self.process = self._start()
+        for pid in self.pids:
+            self._tell(pid)
+
     def _tell(self, pid: int) -> None:
         assert self.process.stdin
-        try:
+        with contextlib.suppress(OSError):  # it was killed; the next one hears of all
             os.write(self.process.stdin.fileno(), b"%d\n" % pid)
-        except OSError:  # it was killed; the next one hears of all
-            pass
 
     def _close(self) -> None:
         assert self.process.stdin

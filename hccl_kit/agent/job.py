@@ -56,10 +56,10 @@ class Hung(NamedTuple):
 
 
 class Lost(NamedTuple):
-    """A server does not answer, or cannot start its ranks: `text` says it to the user."""
+    """A server does not answer, or cannot start its ranks: `text` says it to the user, `note` to the diagnosis."""
 
-    server: int
     text: str
+    note: str
 
 
 class Signalled(NamedTuple):
@@ -85,9 +85,10 @@ class Due(NamedTuple):
 
 # What is to be done.
 class Start(NamedTuple):
-    """Start all ranks; this is start `attempt`, from 0."""
+    """Start all ranks; this is start `attempt`, from 0, with rank 0 at `port`; None: a free one."""
 
     attempt: int
+    port: int | None = None
 
 
 class Send(NamedTuple):

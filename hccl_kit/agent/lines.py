@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeVar, Union
 
-from hccl_kit.agent.job import Clear, Exited, Gone, Hung, Send
+from hccl_kit.agent.job import Clear, Exited, Gone, Hung, Send, Start
 
 LIFE = b"\n"
 SIGN, SILENCE = 1.0, 8.0
@@ -21,14 +21,7 @@ _PIECE = 1 << 14
 _T = TypeVar("_T")
 
 
-# Orders, besides Send and Clear.
-class At(NamedTuple):
-    """Start `attempt`, with rank 0 at `port`; None: the agent chooses it, and reports it."""
-
-    attempt: int
-    port: int | None
-
-
+# Orders, besides Start, Send and Clear.
 class PassOn(NamedTuple):
     """Pass a signal of the user on to the ranks; the job goes on."""
 
@@ -98,7 +91,7 @@ class Failure(NamedTuple):
     text: str
 
 
-Order = Union[At, Send, PassOn, Clear, Note, Describe, End]  # noqa: UP007 - Python 3.8
+Order = Union[Start, Send, PassOn, Clear, Note, Describe, End]  # noqa: UP007 - Python 3.8
 Report = Union[Ready, Refused, Started, Exited, Hung, Output, Said, Left, Failure]  # noqa: UP007
 
 
@@ -158,9 +151,9 @@ def _parsed(text: bytes, kinds: Mapping[str, Callable[[dict[str, Any]], _T]]) ->
     return kinds[kind](value)
 
 
-def _at(value: dict[str, Any]) -> At:
+def _start(value: dict[str, Any]) -> Start:
     port = None if value.get("port") is None else _number(value, "port", 65535)
-    return At(_number(value, "attempt"), port)
+    return Start(_number(value, "attempt"), port)
 
 
 def _left(value: dict[str, Any]) -> Left:
@@ -206,7 +199,7 @@ def _text(value: dict[str, Any], name: str) -> str:
 
 
 _ORDERS: Mapping[str, Callable[[dict[str, Any]], Order]] = {
-    "At": _at,
+    "Start": _start,
     "Send": lambda value: Send(_number(value, "number", 64), bool(value.get("to_leaders"))),
     "PassOn": lambda value: PassOn(_number(value, "number", 64)),
     "Clear": lambda _: Clear(),

@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Mapping
 from typing import NamedTuple
 
+CGROUP = "sys/fs/cgroup"
 PATIENCE = 5.0
 """Seconds in which npu-smi answers, unless it hangs in the driver."""
 MOST = 1 << 16
@@ -50,6 +51,22 @@ def this_machine(environ: Mapping[str, str], root: str = "/") -> Machine:
         frozenset(_numbers(os.path.join(root, "dev"), "davinci")),
         near_cards(_answer(environ)),
     )
+
+
+def threads(ranks: int, environ: Mapping[str, str], root: str = "/") -> int:
+    """The threads of each of `ranks` on this host: the cores that this process may use, shared, at least 1.
+
+    Cores are those of its affinity, or fewer if its cgroup or Slurm limits them.
+    """
+    cores = len(os.sched_getaffinity(0))
+    for names in (("cpu.max",), ("cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us")):  # cgroup 2 and 1
+        words = " ".join(_text(os.path.join(root, CGROUP, name)) for name in names).split()
+        quota, period = map(int, words) if re.fullmatch("[0-9]+ [1-9][0-9]*", " ".join(words), re.ASCII) else (0, 1)
+        cores = min(cores, quota // period) if quota else cores  # not this version, "max" or -1: no limit
+    of_slurm = environ.get("SLURM_CPUS_ON_NODE", "")
+    if re.fullmatch("[0-9]{1,6}", of_slurm, re.ASCII):
+        cores = min(cores, int(of_slurm))
+    return max(1, cores // ranks)
 
 
 def near_cards(answer: str) -> dict[int, frozenset[int]]:

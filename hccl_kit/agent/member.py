@@ -15,22 +15,18 @@ from typing import TYPE_CHECKING
 
 from hccl_kit.agent import run_folder
 from hccl_kit.agent.assignment import MOST, read
-from hccl_kit.agent.job import Clear, Exited, Gone, Hung, Send
+from hccl_kit.agent.job import Clear, Exited, Gone, Hung
 from hccl_kit.agent.lines import (
     LIFE,
     SIGN,
     SILENCE,
-    At,
-    Describe,
-    Failure,
+    End,
     Left,
     Lines,
-    Note,
     PassOn,
     Ready,
     Refused,
     Said,
-    Started,
     line,
     order,
     outputs,
@@ -141,29 +137,15 @@ class Member:
 
     def obey(self, told: Order) -> None:
         """Do what the starter says."""
-        if isinstance(told, At):
-            self.start(told)
-        elif isinstance(told, Send):
-            self.server.send(told.number, to_leaders=told.to_leaders)
-        elif isinstance(told, PassOn):
-            self.server.pass_on(told.number)
-        elif isinstance(told, Clear):
-            self.server.clear()
-        elif isinstance(told, Note):
-            self.server.attempt.note(told.words)
-        elif isinstance(told, Describe):
-            self.reports.send(Failure(self.server.attempt.failure(told.cause, is_shown=told.is_shown)))
-        else:
+        if isinstance(told, End):
             self.is_over = True
-
-    def start(self, told: At) -> None:
-        """Start the ranks, and report the port of rank 0."""
+            return
         try:
-            port = self.server.start(told.attempt, told.port)
+            answer = self.server.obey(told)
         except (OSError, PortError) as error:
-            self.reports.send(Refused(str(error)))
-        else:
-            self.reports.send(Started(port))
+            answer = Refused(str(error))
+        if answer:
+            self.reports.send(answer)
 
     def tell(self, event: Event) -> None:
         """Report what has happened."""
@@ -176,7 +158,7 @@ class Member:
     def abandon(self) -> None:
         """The starter is lost: end the ranks."""
         if self.has_ranks and not self.server.is_over:
-            self.server.clear()
+            self.server.obey(Clear())
             while not any(isinstance(event, Gone) for event in self.server.events()):
                 self._wait(self.server.pause)
 
@@ -198,7 +180,7 @@ class Member:
             if number in SIGNALS:
                 self.is_cut = True
             elif number in PASSED_ON and self.has_ranks:  # Slurm has given it to all agents
-                self.server.pass_on(number)
+                self.server.obey(PassOn(number))
 
 
 def prepare(assignment: Assignment) -> bool:

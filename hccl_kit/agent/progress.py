@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 from collections.abc import Iterable
+
+from hccl_kit.agent.evidence import read_plain
 
 _STEP = re.compile(rb"(0|[1-9][0-9]{0,17})\n?")
 
@@ -60,14 +61,8 @@ class Progress:
 def _beat(folder: str, rank: int) -> tuple[int, int] | None:
     """When the file of a rank was written, in nanoseconds, and its step."""
     try:
-        file = os.open(os.path.join(folder, f"step_{rank}"), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        about, data = read_plain(os.path.join(folder, f"step_{rank}"), 21)
     except OSError:
         return None
-    try:
-        about = os.fstat(file)
-        match = _STEP.fullmatch(os.read(file, 21).partition(b"\n")[0]) if stat.S_ISREG(about.st_mode) else None
-        return (about.st_mtime_ns, int(match[1])) if match else None
-    except OSError:
-        return None
-    finally:
-        os.close(file)
+    match = _STEP.fullmatch(data.partition(b"\n")[0])
+    return (about.st_mtime_ns, int(match[1])) if match else None

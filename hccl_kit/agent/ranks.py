@@ -7,7 +7,7 @@ import selectors
 import signal
 import subprocess
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -42,11 +42,7 @@ class Ranks:
         self.not_started: list[Exited] = []
 
     def start(
-        self,
-        rank: AssignedRank,
-        command: Iterable[str],
-        environ: dict[str, str],
-        cores: frozenset[int] | None = None,
+        self, rank: AssignedRank, command: Iterable[str], environ: dict[str, str], cores: frozenset[int] | None = None
     ) -> int | None:
         """Start a rank, on these cores only if there are any; returns its process id.
 
@@ -110,12 +106,10 @@ class Ranks:
         """Send a signal to every process of the ranks, or to the ranks themselves; a stopped one is continued."""
         for running in self.running.values():
             send = os.kill if to_leaders else os.killpg
-            try:
+            with suppress(OSError):  # all have ended
                 send(running.process.pid, number)
                 if number != signal.SIGUSR1:
                     send(running.process.pid, signal.SIGCONT)
-            except OSError:  # all have ended
-                pass
 
     def close(self) -> None:
         """Pass on the rest of the output, and reap the ranks."""

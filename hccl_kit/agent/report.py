@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_kit.agent.assignment import SCHEDULER
-from hccl_kit.agent.job import HUNG, Cause, Exited, Hung, Tell, exit_code
+from hccl_kit.agent.job import HUNG, Cause, Exited, Hung, Lost, Tell, exit_code
 from hccl_kit.agent.texts import phrase
 
 if TYPE_CHECKING:
@@ -73,18 +73,13 @@ def exit_status(texts: Texts, code: int) -> str:
         return phrase(texts, "agent.exit-code", code=code)
 
 
-def ending(cause: Cause) -> str:
-    """The note that whatever ends from now on was ended by the agent; `gone` stands for the user."""
+def notes_of(cause: Cause) -> list[str]:
+    """The notes that whatever ends from now on was ended by the agent; `gone` stands for the user or a lost server."""
     if isinstance(cause, Exited):
-        return f"ending rank {cause.rank} {cause.code}"
+        return [f"ending rank {cause.rank} {cause.code}"]
     if isinstance(cause, Hung):
-        return f"ending hang {cause.ranks[0]} {HUNG}"
-    return f"ending gone -1 {exit_code(cause)}"
-
-
-def ended_by(texts: Texts, number: int, logs: str) -> str:
-    """The job was ended by a signal of the user."""
-    return phrase(texts, "agent.ended", signal=signal.Signals(number).name, folder=logs) + "\n"
+        return [f"ending hang {cause.ranks[0]} {HUNG}"]
+    return [*([cause.note] if isinstance(cause, Lost) else []), f"ending gone -1 {exit_code(cause)}"]
 
 
 def next_step(texts: Texts, tell: Tell, max_restarts: int) -> str:

@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING
 from hccl_kit.agent import report
 from hccl_kit.agent.attempt import Attempt
 from hccl_kit.agent.binding import NONE, Binding, binding
-from hccl_kit.agent.job import Hung
+from hccl_kit.agent.job import Clear, Hung, Send, Start
+from hccl_kit.agent.lines import Describe, Failure, Note, PassOn, Started
 from hccl_kit.agent.machine import this_machine
 from hccl_kit.agent.port import free_port
 
 if TYPE_CHECKING:
     from hccl_kit.agent.assignment import Assignment
-    from hccl_kit.agent.job import Cause, Event, Exited
+    from hccl_kit.agent.job import Event, Exited
+    from hccl_kit.agent.lines import Order, Report
     from hccl_kit.agent.screen import Screen
 
 LOOK = 0.5
@@ -42,12 +44,30 @@ class Server:
             with open(os.path.join(assignment.folder, name), "w", encoding="utf-8") as file:
                 file.write(text)
 
-    def start(self, attempt: int, port: int | None = None) -> int:
-        """Start all ranks; returns the port of rank 0. Raises PortError or OSError, before any was started."""
-        chosen = self._port() if port is None else port
-        self.attempt = Attempt(self.assignment, attempt, chosen, self.selector, self.screen, binding=self.binding)
-        self.is_watched, self.is_over = True, False
-        return chosen
+    def obey(self, order: Order) -> Report | None:
+        """Do this, and report what it asks for. Raises PortError or OSError if no rank can be started."""
+        if isinstance(order, Start):
+            port = self._port() if order.port is None else order.port
+            self.attempt = Attempt(
+                self.assignment, order.attempt, port, self.selector, self.screen, binding=self.binding
+            )
+            self.is_watched, self.is_over = True, False
+            return Started(port)
+        if isinstance(order, Describe):
+            return Failure(self.attempt.failure(order.cause, is_shown=order.is_shown))
+        if isinstance(order, Note):
+            self.attempt.note(order.words)
+        elif isinstance(order, Clear):
+            self.is_watched = False
+            self.attempt.guard.clear()
+        elif isinstance(order, Send):
+            for rank in self.attempt.ranks.stopped() if self.is_watched else ():  # the signal continues them
+                self.attempt.note(f"stopped {rank}")
+            self.is_watched = False
+            self.attempt.ranks.send(order.number, to_leaders=order.to_leaders)
+        elif isinstance(order, PassOn) and not self.is_over:
+            self.attempt.ranks.send(order.number, to_leaders=True)
+        return None
 
     def _port(self) -> int:
         """The port of rank 0, which must be free if it is on this server; 0: the ranks need none."""
@@ -56,25 +76,7 @@ class Server:
             return 0
         if given is not None and all(rank.rank != 0 for rank in self.assignment.ranks):
             return given
-        return free_port(given, self.assignment.ports, self.assignment.texts)
-
-    def send(self, number: int, *, to_leaders: bool = False) -> None:
-        """Send a signal to every process of the ranks, or to the ranks themselves."""
-        if self.is_watched:
-            for rank in self.attempt.ranks.stopped():  # the signal continues them
-                self.attempt.note(f"stopped {rank}")
-        self.is_watched = False
-        self.attempt.ranks.send(number, to_leaders=to_leaders)
-
-    def pass_on(self, number: int) -> None:
-        """Send a signal of the user to the ranks themselves; the job goes on."""
-        if not self.is_over:
-            self.attempt.ranks.send(number, to_leaders=True)
-
-    def clear(self) -> None:
-        """End whatever the ranks have started; Gone comes when nothing is left."""
-        self.is_watched = False
-        self.attempt.guard.clear()
+        return free_port(given, self.assignment.texts)
 
     @property
     def pause(self) -> float:
@@ -91,15 +93,11 @@ class Server:
         if attempt.guard.is_done():
             self.is_over = True
             yield attempt.close()
-        elif self.is_watched and self.assignment.heartbeat:
+        elif self.is_watched and self.assignment.limits.heartbeat:
             ranks = attempt.cards.keys() - attempt.ranks.exited
             hung = attempt.progress.still(ranks, time.monotonic())
             if hung:
                 yield Hung(*hung)
-
-    def note(self, cause: Cause) -> None:
-        """Note that whatever ends from now on is ended by the agent, which `hccl-kit diagnose` reads."""
-        self.attempt.note(report.ending(cause))
 
     def failure(self, cause: Exited | Hung) -> str:
         """What is said of a job that has failed."""
@@ -111,7 +109,7 @@ class Server:
 
 
 def _binding(assignment: Assignment) -> Binding:
-    if assignment.bind == NONE:
+    if assignment.limits.bind == NONE:
         return Binding({}, "")
     cards = [rank.card for rank in assignment.ranks]
-    return binding(assignment.bind, cards, this_machine(assignment.environ), assignment.texts)
+    return binding(assignment.limits.bind, cards, this_machine(assignment.environ), assignment.texts)

@@ -11,14 +11,16 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
 from hccl_kit.agent import job, report
-from hccl_kit.agent.job import Clear, Due, Exited, Hung, Lost, Send, Signalled, Start, State
+from hccl_kit.agent.job import Due, Lost, Signalled, State, Tell
+from hccl_kit.agent.lines import Note, PassOn
 from hccl_kit.agent.screen import Screen
 from hccl_kit.agent.server import Server
 from hccl_kit.agent.texts import phrase
 
 if TYPE_CHECKING:
     from hccl_kit.agent.assignment import Assignment
-    from hccl_kit.agent.job import Action, Cause, Event, Job, Tell
+    from hccl_kit.agent.job import Action, Event, Exited, Hung, Job
+    from hccl_kit.agent.lines import Order
 
 SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
 PASSED_ON = (signal.SIGUSR1, signal.SIGUSR2)
@@ -32,23 +34,11 @@ class Edge(Protocol):
     def pause(self) -> float:
         """Seconds until the next call of `events`, if nothing happens."""
 
-    def start(self, attempt: int) -> object:
-        """Start all ranks."""
-
-    def send(self, number: int, *, to_leaders: bool = False) -> None:
-        """Send a signal to every process of the ranks, or to the ranks themselves."""
-
-    def pass_on(self, number: int) -> None:
-        """Send a signal of the user to the ranks themselves; the job goes on."""
-
-    def clear(self) -> None:
-        """End whatever the ranks have started; Gone comes when nothing is left."""
+    def obey(self, order: Order) -> object:
+        """Do this with all ranks."""
 
     def events(self) -> Iterator[Event]:
         """What has happened since the last call."""
-
-    def note(self, cause: Cause) -> None:
-        """Note that whatever ends from now on is ended by us."""
 
     def failure(self, cause: Exited | Hung) -> str:
         """What is said of a job that has failed."""
@@ -68,7 +58,7 @@ def supervise(assignment: Assignment, objection: Callable[[Job], str] | None = N
         server = Server(assignment.here(os.environ), selector, screen)
         ranks = frozenset(rank.rank for rank in assignment.ranks)
         supervisor = Supervisor(arrived, selector, screen)
-        most, asks = assignment.max_restarts, objection is not None
+        most, asks = assignment.limits.max_restarts, objection is not None
         now = supervisor.run(server, *job.begin(ranks, most, grace=assignment.grace, asks=asks))
         while objection and now.state is State.UNDECIDED:
             now = supervisor.run(server, *supervisor.decided(now, objection(now)))
@@ -98,8 +88,8 @@ class Supervisor:
             for event in self._events(now):
                 before = now
                 now, actions = job.after(before, event, time.monotonic())
-                if now.cause and not before.cause:
-                    self.edge.note(now.cause)
+                for words in report.notes_of(now.cause) if now.cause and not before.cause else ():
+                    self.edge.obey(Note(words))
                 self._do(now, actions)
         self.screen.finish()
         return now
@@ -134,22 +124,19 @@ class Supervisor:
             if number in SIGNALS:
                 self.signalled.append(Signalled(number))
             elif number in PASSED_ON:
-                self.edge.pass_on(number)
+                self.edge.obey(PassOn(number))
 
     def _do(self, now: Job, actions: tuple[Action, ...]) -> None:
         for action in actions:
-            if isinstance(action, Start):
-                self.edge.start(action.attempt)
-            elif isinstance(action, Send):
-                self.edge.send(action.number, to_leaders=action.to_leaders)
-            elif isinstance(action, Clear):
-                self.edge.clear()
-            else:
+            if isinstance(action, Tell):
                 self.screen.say(self._text(now, action))
+            else:
+                self.edge.obey(action)
 
     def _text(self, now: Job, tell: Tell) -> str:
         if isinstance(tell.cause, Signalled):
-            return report.ended_by(self.screen.texts, tell.cause.number, self.edge.logs(now.attempt))
+            name, logs = signal.Signals(tell.cause.number).name, self.edge.logs(now.attempt)
+            return phrase(self.screen.texts, "agent.ended", signal=name, folder=logs) + "\n"
         if isinstance(tell.cause, Lost):
             return tell.cause.text
         if tell.cause is not None:

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import socket
-from ipaddress import ip_address
+from ipaddress import IPv4Address, IPv6Address, ip_address
 
 LOOPBACK = "127.0.0.1"
+
+
+def ip_of(text: str) -> IPv4Address | IPv6Address | None:
+    """The IP address that a text is; None for a name."""
+    try:
+        return ip_address(text)
+    except ValueError:
+        return None
 
 
 def is_loopback(server_id: str) -> bool:
     """Whether `server_id` is a loopback address or localhost, which every host resolves to itself."""
     if not server_id.startswith(("127.", "localhost")) and ":" not in server_id:
         return False  # nearly every id of a table
-    try:
-        return server_id == "localhost" or ip_address(server_id).is_loopback
-    except ValueError:
-        return False
+    address = ip_of(server_id)
+    return address.is_loopback if address else server_id == "localhost"
 
 
 def free_port(address: str = "") -> int:

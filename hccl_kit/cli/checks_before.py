@@ -14,7 +14,7 @@ from hccl_kit.base.own_program import own_program
 from hccl_kit.base.terminal import printable
 from hccl_kit.cli.job_table import TableOfJob
 from hccl_kit.launch.files import TableFile
-from hccl_kit.launch.servers.placement import Placement
+from hccl_kit.launch.spares import Placement
 
 
 def check_server(job: TableOfJob) -> None:

@@ -1,11 +1,10 @@
-"""The options of hccl-kit run about how the job is looked after: the fields of `launch.assign.Limits`, and more."""
+"""The options of hccl-kit run about how the job is looked after: the fields of `agent.assignment.Limits`, and more."""
 
 from __future__ import annotations
 
-from hccl_kit.agent.assignment import MIB
+from hccl_kit.agent.assignment import MIB, POLICIES, Limits
 from hccl_kit.agent.binding import BINDINGS
 from hccl_kit.cli.options import Options, whole
-from hccl_kit.launch.assign import POLICIES, Limits
 
 
 def add_supervision(group: Options) -> None:

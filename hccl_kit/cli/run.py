@@ -33,7 +33,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from hccl_kit.agent.assignment import Assignment
+from hccl_kit.agent.assignment import Assignment, Limits
 from hccl_kit.agent.job import Job, Signalled
 from hccl_kit.agent.port import PortError
 from hccl_kit.agent.supervise import supervise
@@ -52,13 +52,13 @@ from hccl_kit.cli.job_table import TableOfJob, table_of_job
 from hccl_kit.cli.limits import add_log_limits, add_supervision
 from hccl_kit.cli.options import add_framework, add_job, whole
 from hccl_kit.cli.servers import OnServers, add_servers, number_of, prepare, show
-from hccl_kit.launch.assign import Extra, Limits, as_shell, assign, check
+from hccl_kit.launch.assign import Extra, as_shell, assign, check
 from hccl_kit.launch.diagnose_logs import check_verdict, diagnose, verdict
 from hccl_kit.launch.hccl_variables import script_variables
 from hccl_kit.launch.log_folder import make_log_folder
 from hccl_kit.launch.plan import LaunchPlan, plan
 from hccl_kit.launch.servers.job import ServersJob, run_servers
-from hccl_kit.launch.servers.placement import Placement
+from hccl_kit.launch.spares import Placement
 from hccl_kit.runtime.worker_env import NAMES, VISIBLE_DEVICES
 from hccl_kit.table.model import RankTable
 
@@ -177,7 +177,7 @@ def run_job(request: RunRequest) -> int:
         return EXIT_OK
     if job.path is None:
         write_atomically(path, job.file.text)
-    return _supervised(assignment, request.limits)
+    return _supervised(assignment)
 
 
 def _run_on_servers(request: RunRequest, job: TableOfJob, made: LaunchPlan, port: int | None) -> int:
@@ -213,10 +213,10 @@ def _diagnose(over: Job, folder: Path) -> None:
             diagnose(folder, over)
 
 
-def _supervised(assignment: Assignment, limits: Limits) -> int:
-    folder = Path(assignment.folder)
+def _supervised(assignment: Assignment) -> int:
+    folder, asks = Path(assignment.folder), assignment.limits.asks
     try:
-        over = supervise(assignment, (lambda failed: verdict(folder, failed).objection) if limits.asks else None)
+        over = supervise(assignment, (lambda failed: verdict(folder, failed).objection) if asks else None)
     except PortError as error:
         hint = Message("run.port.fix", "unset {name}, or leave out --master-port, to use a free port", name=_PORT)
         raise KitError("run.port", "{reason}", hint=hint, reason=error) from error

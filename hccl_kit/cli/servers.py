@@ -19,7 +19,7 @@ from hccl_kit.launch.assign import as_shell
 from hccl_kit.launch.passed_on import select
 from hccl_kit.launch.plan import LaunchPlan
 from hccl_kit.launch.servers.job import ServersJob
-from hccl_kit.launch.servers.placement import Placement
+from hccl_kit.launch.spares import Placement
 from hccl_kit.launch.way import Way, by_srun, by_ssh
 from hccl_kit.remote.program import pythons
 from hccl_kit.table.model import RankTable

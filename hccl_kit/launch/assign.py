@@ -8,16 +8,15 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from hccl_kit.agent.assignment import AssignedRank, Assignment, Default
+from hccl_kit.agent.assignment import AssignedRank, Assignment, Default, Limits
 from hccl_kit.agent.binding import NONE
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.network import derived_port
 from hccl_kit.base.terminal import printable
 from hccl_kit.base.wording import joined
-from hccl_kit.launch import recorders
 from hccl_kit.launch.agent_texts import agent_texts
 from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.plan import LaunchPlan
+from hccl_kit.launch.recorders import RECORDERS
 from hccl_kit.runtime.worker_env import (
     LOG_DIR,
     MISLEADING,
@@ -36,8 +35,6 @@ AFFINITY = "CPU_AFFINITY_CONF"
 """The variable by which torch_npu binds its threads; its mode 0 is off. Source: the pages of torch_npu, 2026-08."""
 BINDERS = ("numactl", "taskset")
 """Programs that choose the cores of the command behind them."""
-POLICIES = (ALWAYS, VERDICT) = ("always", "verdict")
-"""When the ranks of a job that has failed are started again: as often as may be, or as the diagnosis says."""
 
 
 class Extra(NamedTuple):
@@ -46,25 +43,6 @@ class Extra(NamedTuple):
     name: str
     value: str
     rank: int | None = None
-
-
-class Limits(NamedTuple):
-    """How the job is looked after; see `Assignment`. `heartbeat` is in seconds, `log_limit` in bytes, 0 means never.
-
-    `restart_policy` is one of POLICIES, `bind` one of `agent.binding.BINDINGS`.
-    """
-
-    max_restarts: int = 0
-    heartbeat: float = 0.0
-    log_limit: int = 1 << 30
-    prefix: bool = False
-    restart_policy: str = ALWAYS
-    bind: str = NONE
-
-    @property
-    def asks(self) -> bool:
-        """Whether the diagnosis decides about a restart."""
-        return self.restart_policy == VERDICT
 
 
 def check(plan: LaunchPlan, environ: Mapping[str, str], extra: Sequence[Extra], bind: str = NONE) -> None:
@@ -122,18 +100,13 @@ def assign(
         host=host,
         log_dir_name=LOG_DIR,
         node=node,
-        defaults=(*variables, Default(PLOGS, f"plog/{_as_file_name(server.id)}/", in_logs=True), *recorders.defaults()),
+        defaults=(*variables, Default(PLOGS, f"plog/{_as_file_name(server.id)}/", in_logs=True), *RECORDERS),
         threads_name=THREADS,
         port_name=port_name,
         port=port,
-        ports=(derived_port(0), derived_port(-1)),
         restart_name=RESTART,
         restarts_before=int(restarts) if re.fullmatch("[0-9]{1,6}", restarts, re.ASCII) else 0,
-        max_restarts=limits.max_restarts,
-        heartbeat=limits.heartbeat,
-        limit=limits.log_limit,
-        prefix=limits.prefix,
-        bind=limits.bind,
+        limits=limits,
         texts=agent_texts(),
     )
 
@@ -149,8 +122,9 @@ def elsewhere(told: Assignment, file: TableFile, cwd: Path) -> Assignment:
 
 def as_shell(assignment: Assignment, environ: Mapping[str, str]) -> Iterator[str]:
     """What each rank gets, as lines for a shell whose environment is `environ`. A port that is chosen later is PORT."""
-    if assignment.bind != NONE:
-        yield f"# --bind {assignment.bind}: the agent chooses the cores on its server, when it starts the ranks"
+    bind = assignment.limits.bind
+    if bind != NONE:
+        yield f"# --bind {bind}: the agent chooses the cores on its server, when it starts the ranks"
     whole = assignment.here(environ)
     environs = [whole.variables(rank, 0, assignment.port or 0) for rank in assignment.ranks]
     if assignment.port is None:

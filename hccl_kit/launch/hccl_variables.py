@@ -7,13 +7,12 @@ base port.
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Mapping
 from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
-from hccl_kit.base.network import is_loopback
+from hccl_kit.base.network import ip_of
 from hccl_kit.base.wording import row, sentences
 from hccl_kit.discovery.server_id import Interface
 from hccl_kit.launch.job_ports import JOBS, JobPorts, Kernel, job_ports
@@ -31,7 +30,7 @@ IF_OF_TORCH = ("GLOO_SOCKET_IFNAME", "TP_SOCKET_IFNAME")
 """What gloo and tensorpipe of torch listen on: names of interfaces, separated by commas."""
 OF_A_SERVER = (IF_IP, IF_NAME, FAMILY)
 """The variables that may differ between servers; the others are equal on all ranks."""
-RECORDER_SWITCHES = tuple(recorder.name for recorder in RECORDERS if not recorder.value.startswith("./"))
+RECORDER_SWITCHES = tuple(recorder.name for recorder in RECORDERS if not recorder.in_logs)
 """The variables of the flight recorders that do not name a file."""
 (MASTER_PORT,) = NAMES["master_port"]
 
@@ -111,7 +110,7 @@ def plan_variables(table: RankTable, wanted: Wanted, hosts: Mapping[str, Host]) 
                 str(ports.master),
                 Message("launch.reason.master-port", "port of rank 0, for torch and the launch scripts"),
             ),
-            *_recorder_variables(),
+            *(Variable(row.name, row.value, why) for row, why in RECORDERS.items() if not row.in_logs),
         ),
         tuple(_server_variables(server, hosts.get(server.id)) for server in table.servers),
         kernels,
@@ -238,22 +237,12 @@ def _limit(execute: int) -> str:
     return sentences([limit, narrow])
 
 
-def _recorder_variables() -> tuple[Variable, ...]:
-    return tuple(
-        Variable(recorder.name, recorder.value, recorder.reason)
-        for recorder in RECORDERS
-        if recorder.name in RECORDER_SWITCHES
-    )
-
-
 def _server_variables(server: Server, host: Host | None) -> ServerVariables:
-    try:
-        address = ipaddress.ip_address(address_of(server))
-    except ValueError:
-        note = Message("launch.reason.no-address", "its id is not an address, so HCCL chooses the interface")
-        return ServerVariables(server.id, (), note)
-    if is_loopback(str(address)):
+    address = ip_of(address_of(server))
+    if address is None or address.is_loopback:
         note = Message("launch.reason.loopback", "a loopback address; HCCL chooses the interface")
+        if address is None:
+            note = Message("launch.reason.no-address", "its id is not an address, so HCCL chooses the interface")
         return ServerVariables(server.id, (), note)
     ipv6 = Message("launch.reason.ipv6", "the address of the server is IPv6")
     family = [Variable(FAMILY, "AF_INET6", ipv6)] if address.version == 6 else []
@@ -264,7 +253,7 @@ def _server_variables(server: Server, host: Host | None) -> ServerVariables:
             "launch.reason.unknown-host", "its interfaces are not known here; --ssh asks it, or run this on it"
         )
         return ServerVariables(server.id, (by_address, *family), note)
-    names = [interface.name for interface in host.interfaces if ipaddress.ip_address(interface.address) == address]
+    names = [interface.name for interface in host.interfaces if ip_of(interface.address) == address]
     if not names:
         there = row(f"{interface.name} {interface.address}" for interface in host.interfaces)
         note = Message(

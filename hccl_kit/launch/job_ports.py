@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
+from hccl_kit.base.network import derived_port
 
 LOWEST, HIGHEST = 1024, 65535
 BLOCK = 128
@@ -26,7 +27,7 @@ DEFAULT_CARD = 16666
 _OTHER_PORTS = (
     (DEFAULT_BASE, DEFAULT_BASE + HOST_PORTS - 1),  # jobs without a plan
     (DEFAULT_CARD, DEFAULT_CARD),
-    (20000, 31999),  # derived_port of our scripts; Mooncake counts from 20000
+    (derived_port(0), derived_port(-1)),  # of our scripts and the agent; Mooncake counts from 20000
 )
 MAX_JOBS = 64
 JOBS = 8

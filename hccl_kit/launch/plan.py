@@ -126,12 +126,7 @@ def plan(
     )
     for node in nodes if framework == PYTORCH else ():
         assert_ascending(node)
-    return LaunchPlan(
-        command=tuple(command or ()),
-        nodes=nodes,
-        variables=tuple(variables),
-        framework=framework,
-    )
+    return LaunchPlan(command=tuple(command or ()), nodes=nodes, variables=tuple(variables), framework=framework)
 
 
 def _node(server: Server, number: int, *, size: int, master: str, limits_cards: bool) -> Node:

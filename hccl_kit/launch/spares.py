@@ -1,20 +1,24 @@
-"""Spare servers: which can take the place of every server of a table, with a table that the rules accept."""
+"""Spare servers: which can take the place of every server of a table, with a table that the rules accept.
+
+A Placement is the table of a job, in which spares take the places of others.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Iterator, Sequence
-from ipaddress import ip_address
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import product as product_of
+from typing import Any, NamedTuple
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.host_name import check_host
 from hccl_kit.base.message import Message
-from hccl_kit.base.wording import joined
+from hccl_kit.base.network import ip_of
+from hccl_kit.base.wording import joined, row
 from hccl_kit.check.engine import check_text
 from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.plan import address_of
-from hccl_kit.launch.substitute import OF_RANK, new_table
 from hccl_kit.table.formats import write
 from hccl_kit.table.model import RankTable, Server
 from hccl_kit.table.products import Product
@@ -22,6 +26,8 @@ from hccl_kit.table.products import Product
 VERSIONS = ("1.0", "1.2")
 """The versions that can have spares: their tables name the hosts of the ranks in one list."""
 MAX_SPARES = 64
+OF_RANK = ("rank_id", "device_port")
+"""Keys of a device that stay: they belong to the rank, the others to the card."""
 
 
 class Spare(NamedTuple):
@@ -30,6 +36,48 @@ class Spare(NamedTuple):
     id: str
     address: str
     entry: str
+
+
+class Placement(NamedTuple):
+    """The table as it is now, its file, and the spares that are left."""
+
+    table: RankTable
+    file: TableFile
+    spares: tuple[Spare, ...] = ()
+
+    def replace(self, lost: Sequence[str], report: Callable[[str], object], *, by: str | None = None) -> Placement:
+        """The placement with a spare in the place of each of these servers; `report` gets a line about each.
+
+        `by` names the spare for the only one. Raises KitError if no spare is left, or the table with it has an error.
+        """
+        spares, pairs, lines = list(self.spares), [], []
+        for server in lost:
+            spare = next((spare for spare in spares if by in (None, spare.id)), None)
+            if spare is None:
+                raise KitError(
+                    "launch.no-spare",
+                    "no spare takes the place of server {server}: {reason}",
+                    fix="hccl-kit run TABLE --ssh --spares LIST names more of them",
+                    server=server,
+                    reason=Message("launch.other-spare", "{spare} is not one of them", spare=by)
+                    if by
+                    else Message("launch.none-left", "none is left"),
+                )
+            spares.remove(spare)
+            pairs.append((server, spare))
+            lines.append(
+                Message(
+                    "launch.replaced",
+                    "spare {spare} takes the place of server {server}; left: {left}",
+                    spare=spare.id,
+                    server=server,
+                    left=row(other.id for other in spares) or Message("launch.no-spares", "none"),
+                )
+            )
+        table, file = table_with(self.file, pairs)
+        for line in lines:
+            report(line)
+        return Placement(table, file, tuple(spares))
 
 
 def check_names(names: Sequence[str], table: RankTable) -> None:
@@ -67,10 +115,7 @@ def check_names(names: Sequence[str], table: RankTable) -> None:
 
 def _plain(name: str) -> str:
     """The canonical form of an address, or the host name in lower case."""
-    try:
-        return str(ip_address(name))
-    except ValueError:
-        return name.lower()
+    return str(ip_of(name) or name.lower())
 
 
 def cards_in_use(table: RankTable) -> tuple[int, ...]:
@@ -85,8 +130,8 @@ def fit(file: TableFile, table: RankTable, singles: Sequence[RankTable], product
     reports an error for the table with it.
     """
     spares = tuple(_spare(single, table) for single in singles)
-    for pairs in _places(table, spares):
-        _check(file, table, pairs, product)
+    for pairs in _places([server.id for server in table.servers], spares):
+        table_with(file, pairs, product)
     return spares
 
 
@@ -127,26 +172,24 @@ def _require_known_keys(table: RankTable, spare: Server) -> None:
         )
 
 
-def _places(table: RankTable, spares: Sequence[Spare]) -> Iterator[list[tuple[Server, Spare]]]:
+def _places(servers: Sequence[str], spares: Sequence[Spare]) -> Iterator[list[tuple[str, Spare]]]:
     """Each spare in the place of each server, then many spares at once: rules also compare the spares."""
-    servers = table.servers
-    for server in servers:
-        for spare in spares:
-            yield [(server, spare)]
+    yield from ([pair] for pair in product_of(servers, spares))
     if len(spares) > 1:
         for first in range(0, len(spares), len(servers)):
             yield list(zip(servers, spares[first:], strict=False))
 
 
-def _check(file: TableFile, table: RankTable, pairs: Sequence[tuple[Server, Spare]], product: Product | None) -> None:
-    """Raises KitError if the table with the spares has an error, or differs in more than them."""
-    texts = [(server.id, spare.entry) for server, spare in pairs]
-    made = new_table(file, texts)
+def table_with(
+    file: TableFile, pairs: Sequence[tuple[str, Spare]], product: Product | None = None
+) -> tuple[RankTable, TableFile]:
+    """The table and its file with each spare in the place of a server. Raises KitError if it does not fit there."""
+    made = new_table(file, [(server, spare.entry) for server, spare in pairs])
     report = check_text(made.text, file.name, product)
     for finding in report.findings:
         if finding.severity == "error":
             in_place = (
-                Message("launch.spares.in-place", "{spare} in the place of {server}", spare=spare.id, server=server.id)
+                Message("launch.spares.in-place", "{spare} in the place of {server}", spare=spare.id, server=server)
                 for server, spare in pairs[:3]
             )
             raise KitError(
@@ -157,22 +200,65 @@ def _check(file: TableFile, table: RankTable, pairs: Sequence[tuple[Server, Spar
                 reason=finding.message,
                 spare_in_place=joined(in_place),
             )
-    if report.table is None or not _differs_only_in(report.table, table, pairs):
+    assert report.table
+    return report.table, made
+
+
+def substituted(table: Mapping[str, Any], lost: str, spare: Mapping[str, Any]) -> dict[str, Any]:
+    """The table with `spare` in the place of the server `lost`: it gets its ranks, on the cards of the same ids.
+
+    Raises KitError if it does not fit.
+    """
+    servers = table.get("server_list")
+    places = [n for n, server in enumerate(servers or ()) if server["server_id"] == lost]
+    if len(places) != 1:
         raise KitError(
-            "launch.spares.no-plain-list",
-            "{file} has no plain list of servers, so a spare cannot take a place in it",
-            file=file.name,
+            "launch.substitute.not-once",
+            "the spare does not fit: the table does not list server {server!r} exactly once",
+            server=lost,
         )
+    names = {server["server_id"] for server in servers or ()}
+    if spare["server_id"] in names:
+        raise KitError(
+            "launch.substitute.in-table",
+            "the spare does not fit: spare {spare} is already a server of the table",
+            spare=spare["server_id"],
+        )
+    (place,) = places
+    cards = {card["device_id"]: card for card in spare["device"]}
+    devices = []
+    for device in table["server_list"][place]["device"]:
+        card = cards.get(device["device_id"])
+        if card is None:
+            raise KitError(
+                "launch.substitute.no-card",
+                "the spare does not fit: spare {spare} has no card {card}, which server {server} uses",
+                spare=spare["server_id"],
+                card=device["device_id"],
+                server=lost,
+            )
+        kept = {key: device[key] for key in OF_RANK if key in device}
+        devices.append({**card, **kept})
+    changed = {**table, "server_list": [*table["server_list"]]}
+    changed["server_list"][place] = {**spare, "device": devices}
+    if "super_pod_list" in table:
+        changed["super_pod_list"] = [_pod(pod, lost, spare["server_id"]) for pod in table["super_pod_list"]]
+    return changed
 
 
-def _differs_only_in(made: RankTable, table: RankTable, pairs: Sequence[tuple[Server, Spare]]) -> bool:
-    """Whether the ranks and all other servers are those of the table."""
-    place = {server.id: spare.id for server, spare in pairs}
-    for now, before in zip(made.servers, table.servers, strict=True):
-        if before.id in place:
-            ranks = [[(device.id, device.rank) for device in server.devices] for server in (now, before)]
-            if now.id != place[before.id] or ranks[0] != ranks[1]:
-                return False
-        elif now != before:
-            return False
-    return True
+def _pod(pod: Mapping[str, Any], lost: str, spare: str) -> dict[str, Any]:
+    members = [{**one, "server_id": spare} if one["server_id"] == lost else one for one in pod["server_list"]]
+    return {**pod, "server_list": members}
+
+
+def new_table(file: TableFile, pairs: Sequence[tuple[str, str]]) -> TableFile:
+    """The table after pairs of a server and the entry of its spare, as JSON; its digest is in its name.
+
+    Raises KitError.
+    """
+    table = json.loads(file.text.lstrip("\ufeff"))  # a byte order mark is only a warning (HK003)
+    for lost, entry in pairs:
+        table = substituted(table, lost, json.loads(entry))
+    text = json.dumps(table, indent=4) + "\n"
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    return TableFile(f"{file.name.removesuffix('.json')}-{digest[:12]}.json", text)

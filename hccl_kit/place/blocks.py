@@ -88,38 +88,23 @@ def cluster_of(table: RankTable) -> Cluster:
 def reordered(table: RankTable, order: Sequence[int]) -> RankTable:
     """The table with other ranks: `order` has for each new rank the old one. Servers and devices follow the ranks."""
     new = {old: rank for rank, old in enumerate(order)}
-
-    def of_device(device: Device) -> int:
-        return device.rank
-
-    def of_server(server: Server) -> int:
-        return min([device.rank for device in server.devices], default=len(new))
-
-    renumbered = [
-        server._replace(
-            devices=tuple(
-                sorted([device._replace(rank=new[device.rank], at=()) for device in server.devices], key=of_device)
-            ),
-            at=(),
-        )
-        for server in table.servers
-    ]
-    servers = tuple(sorted(renumbered, key=of_server))
+    servers = []
+    for server in table.servers:
+        devices = [device._replace(rank=new[device.rank], at=()) for device in server.devices]
+        servers.append(server._replace(devices=tuple(sorted(devices, key=lambda device: device.rank)), at=()))
+    servers.sort(key=lambda server: server.devices[0].rank if server.devices else len(new))
     place = {server.id: number for number, server in enumerate(servers)}
-    return table._replace(servers=servers, super_pods=_pods(table.super_pods, place))
+    return table._replace(servers=tuple(servers), super_pods=_pods(table.super_pods, place))
 
 
 def _pods(pods: tuple[SuperPod, ...] | None, place: dict[str, int]) -> tuple[SuperPod, ...] | None:
     def of_entry(entry: PodServer) -> int:
         return place.get(entry.id, len(place))
 
-    def of_pod(pod: SuperPod) -> int:
-        return min(map(of_entry, pod.servers), default=len(place))
-
     if pods is None:
         return None
     inside = [pod._replace(servers=tuple(sorted(pod.servers, key=of_entry)), at=()) for pod in pods]
-    return tuple(sorted(inside, key=of_pod))
+    return tuple(sorted(inside, key=lambda pod: min(map(of_entry, pod.servers), default=len(place))))
 
 
 def _server(server: Server) -> Block:

@@ -19,7 +19,6 @@ def leaving(traffic: Traffic, domains: Sequence[int]) -> int:
     else:
         targets = _targets(traffic, len(domains))
         apart = sum(starmap(ne, ((domains[rank], domains[target]) for rank, target in targets)))
-        apart *= 2 if traffic.pattern == "chain" else 1
     return apart * traffic.sent
 
 
@@ -57,9 +56,6 @@ def _next(kind: Traffic, place: int) -> Iterator[int]:
 
 @lru_cache(maxsize=16)
 def _targets(kind: Traffic, size: int) -> tuple[tuple[int, int], ...]:
-    """Each rank with the next of its ring or chain."""
+    """Each rank with those to which it sends in a ring or chain."""
     period = kind.stride * kind.count
-    pairs = ((rank, rank + kind.stride) for rank in range(size))
-    if kind.pattern == "ring":
-        return tuple((rank, after if after // period == rank // period else after - period) for rank, after in pairs)
-    return tuple((rank, after) for rank, after in pairs if after // period == rank // period)
+    return tuple((rank, rank - rank % period + other) for rank in range(size) for other in _next(kind, rank % period))

@@ -85,7 +85,8 @@ class _Search:
         if key not in self.known:
             inner, sequence = self._arranged(block, start, level + 1) if block.parts else ((0,) * self.depth, ())
             block_cost = leaving_block(self.kinds, start, start + block.size) if level >= 0 else 0
-            self.known[key] = tuple(_plus_at(inner, level, block_cost)), sequence
+            cost = tuple([value + (block_cost if place == level else 0) for place, value in enumerate(inner)])
+            self.known[key] = cost, sequence
         return self.known[key]
 
     def _arranged(self, block: Block, start: int, level: int) -> tuple[Cost, tuple[int, ...]]:
@@ -174,7 +175,3 @@ def _back(state: tuple[int, ...], last: Mapping[tuple[int, ...], int]) -> Iterat
 
 def _sum(cost: Cost, other: Cost) -> Cost:
     return tuple([a + b for a, b in zip(cost, other, strict=True)])
-
-
-def _plus_at(cost: Cost, level: int, block_cost: int) -> Iterator[int]:
-    return (value + block_cost if place == level else value for place, value in enumerate(cost))

@@ -10,7 +10,7 @@ X. Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations",
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from hccl_kit.base.errors import KitError
@@ -85,8 +85,7 @@ def model_for(grid: Grid, model: Model) -> Model:
         raise KitError(
             "place.top-k", "--top-k {top_k} is more than --experts {experts}", top_k=model.top_k, experts=experts
         )
-    sizes = (model.hidden, model.layers, model.sequence, model.micro_batch, model.micro_batches)
-    return Model(*sizes, experts=experts, top_k=model.top_k)
+    return replace(model, experts=experts)
 
 
 def traffic(grid: Grid, model: Model) -> tuple[Traffic, ...]:

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import hccl_kit
-from hccl_kit.agent.assignment import MIB, Assignment, Default
+from hccl_kit.agent.assignment import MIB, Assignment, Default, Limits
 from hccl_kit.agent.port import PortError
 from hccl_kit.agent.run_folder import name_of_run, new_run
 from hccl_kit.agent.supervise import supervise
@@ -23,23 +23,18 @@ from hccl_kit.pod import ray
 from hccl_kit.pod.init import run_under_init
 from hccl_kit.pod.interface import interface_of
 from hccl_kit.pod.ranks import PodRanks, by_number, by_operator_of_mindspore, by_operator_of_torch, log
-from hccl_kit.pod.settings import Contract, PodError, Settings, read
+from hccl_kit.pod.settings import PodError, Settings, read
 from hccl_kit.pod.table import by_table
 
-SOURCES = {
-    "number": by_number,
-    "table": by_table,
-    "mindspore": by_operator_of_mindspore,
-    "torch": by_operator_of_torch,
-}
+SOURCES = {"number": by_number, "table": by_table, "mindspore": by_operator_of_mindspore, "torch": by_operator_of_torch}
 MARK = "HCCL_KIT_POD_RUN"
 """The variable with the name of the log folder, by which the agent knows what its ranks have started."""
 HOST_ADDRESS, GLOO = "HCCL_IF_IP", "GLOO_SOCKET_IFNAME"
 """Pods in the network of their host have the first; without the second, gloo takes the address of the host's name."""
 GRACE = 10.0
 """Seconds between SIGTERM and SIGKILL; Kubernetes kills a pod 30 s after its own SIGTERM."""
-LIMIT, LIMIT_OF_TEMPORARY = 1024 * MIB, 16 * MIB
-"""Bytes of a log; the folder of a pod is on the disk of its server, where others have their images."""
+LIMIT_OF_TEMPORARY = 16 * MIB
+"""Bytes of a log in the folder of a pod, which is on the disk of its server, where others have their images."""
 TABLE = "hccl.json"
 CANNOT_START = 2
 
@@ -68,9 +63,8 @@ def assigned(settings: Settings, pod: PodRanks, command: Sequence[str]) -> Assig
     folder = _log_folder(settings, host)
     run = os.path.basename(folder)
     table = {} if pod.table is None else settings.variables(table=os.path.join(folder, TABLE))
-    contract = settings.contract
-    of_job = {} if pod.port is None else dict.fromkeys(contract.run_id, settings.job)
-    (port_name,) = contract.names["master_port"]
+    of_job = {} if pod.port is None else dict.fromkeys(settings.run_id, settings.job)
+    (port_name,) = settings.names["master_port"]
     return Assignment(
         command=tuple(command),
         ranks=tuple(rank._replace(variables={**of_job, **table, **rank.variables}) for rank in pod.ranks),
@@ -78,18 +72,17 @@ def assigned(settings: Settings, pod: PodRanks, command: Sequence[str]) -> Assig
         mark=f"{MARK}={run}",
         folder=folder,
         host=host,
-        log_dir_name=contract.log_dir,
+        log_dir_name=settings.log_dir,
         node=pod.node,
         inherit=True,
-        unset=(*(name for names in contract.names.values() for name in names), *contract.unset),
-        defaults=(*_defaults(contract), *_gloo(os.environ)),
-        threads_name=contract.threads,
+        unset=(*(name for names in settings.names.values() for name in names), *settings.unset),
+        defaults=(*(Default(*row) for row in settings.defaults), *_gloo(os.environ)),
+        threads_name=settings.threads,
         files={} if pod.table is None else {TABLE: pod.table},
         port_name="" if pod.port is None else port_name,
         port=pod.port,
         grace=GRACE,
-        limit=LIMIT if settings.logs else LIMIT_OF_TEMPORARY,
-        prefix=True,
+        limits=Limits(prefix=True) if settings.logs else Limits(prefix=True, log_limit=LIMIT_OF_TEMPORARY),
         texts=settings.texts,
     )
 
@@ -101,10 +94,6 @@ def _log_folder(settings: Settings, host: str) -> str:
     job = Path(settings.logs, settings.job)
     job.mkdir(parents=True, exist_ok=True)
     return str(new_run(job, f"{name_of_run()}-{host}"))
-
-
-def _defaults(contract: Contract) -> list[Default]:
-    return [Default(name, value, tuple(others), in_logs) for name, value, others, in_logs in contract.defaults]
 
 
 def _gloo(environ: Mapping[str, str]) -> list[Default]:

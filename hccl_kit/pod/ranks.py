@@ -35,9 +35,7 @@ def by_number(settings: Settings, environ: Mapping[str, str]) -> PodRanks:
     if not master:
         raise PodError(f"{settings.address} is not set; {settings.controller} sets it to the address of pod 0")
     if settings.scheduler:
-        return _with_scheduler(
-            settings, node, _resolved(master, settings.port, seconds(environ, settings.contract.timeout))
-        )
+        return _with_scheduler(settings, node, _resolved(master, settings.port, seconds(environ, settings.timeout)))
     return _of_torch(settings, environ, node, {"master_addr": master, "master_port": settings.port})
 
 
@@ -55,7 +53,7 @@ def by_operator_of_mindspore(settings: Settings, environ: Mapping[str, str]) -> 
 
     As under msrun, cards are numbered from 0, and MS_NODE_ID sets the rank.
     """
-    size = {settings.contract.names["size"][0]: str(number(environ, "MS_WORKER_NUM"))}
+    size = {settings.names["size"][0]: str(number(environ, "MS_WORKER_NUM"))}
     if environ.get("MS_ROLE") == "MS_SCHED":
         return PodRanks((AssignedRank(SCHEDULER, 0, size),), 0)
     cards, node = number(environ, "MS_LOCAL_WORKER"), number(environ, "MS_NODE_RANK")
@@ -85,7 +83,7 @@ def seconds(environ: Mapping[str, str], name: str) -> float:
 
 def visible(settings: Settings, environ: Mapping[str, str], cards: int) -> dict[str, str]:
     """The field of the visible cards, if the ranks have one. Raises PodError if the image has another value of it."""
-    (name,) = settings.contract.names["visible"]
+    (name,) = settings.names["visible"]
     given, numbers = environ.get(name), ",".join(map(str, range(cards)))
     if not settings.limits_cards:
         if given is not None:
@@ -121,7 +119,7 @@ def _with_scheduler(settings: Settings, node: int, host: str) -> PodRanks:
     """For MindSpore without a rank table: its scheduler runs in pod 0, beside the ranks."""
     size = str(settings.pods * settings.cards)
     job = {"MS_WORKER_NUM": size, "MS_SCHED_HOST": host, "MS_SCHED_PORT": str(settings.port)}
-    job[settings.contract.names["size"][0]] = size
+    job[settings.names["size"][0]] = size
     pod = {**job, "MS_ROLE": "MS_WORKER", "MS_LOCAL_WORKER": str(settings.cards), "MS_NODE_RANK": str(node)}
     ranks = [_of_mindspore(settings, node * settings.cards + i, i, pod) for i in range(settings.cards)]
     scheduler = [AssignedRank(SCHEDULER, 0, {**job, "MS_ROLE": "MS_SCHED"})] if node == 0 else []
@@ -129,7 +127,7 @@ def _with_scheduler(settings: Settings, node: int, host: str) -> PodRanks:
 
 
 def _of_mindspore(settings: Settings, rank: int, card: int, job: Mapping[str, str]) -> AssignedRank:
-    (rank_id, *_), (device_id,) = settings.contract.names["rank"], settings.contract.names["device"]
+    (rank_id, *_), (device_id,) = settings.names["rank"], settings.names["device"]
     return AssignedRank(rank, card, {**job, rank_id: str(rank), device_id: str(card), "MS_NODE_ID": str(rank)})
 
 

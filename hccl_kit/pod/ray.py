@@ -153,7 +153,7 @@ def failed(text: str, code: int) -> int:
 
 def run(ray: Any, settings: Settings, program: Sequence[str], signals: Signals) -> int:
     """Run the job; returns its exit code. Raises StoppedError."""
-    limit = seconds(os.environ, settings.contract.timeout)
+    limit = seconds(os.environ, settings.timeout)
     try:
         servers = reserve(ray, settings, limit, signals)
         addresses = results(ray, [server.address.remote() for server in servers], limit, signals)

@@ -33,7 +33,7 @@ class TableFile(NamedTuple):
 def by_table(settings: Settings, environ: Mapping[str, str]) -> PodRanks:
     """By the host of the pod in the table; the cards of a container are numbered from 0. Raises PodError."""
     path = Path(settings.table)
-    table = _completed(path, seconds(environ, settings.contract.timeout))
+    table = _completed(path, seconds(environ, settings.timeout))
     try:
         return _of_table(settings, environ, table)
     except (KeyError, TypeError, ValueError, AttributeError) as error:

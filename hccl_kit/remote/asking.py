@@ -119,14 +119,14 @@ def _run(command: Sequence[str], stdin: Path, timeout: float, stop: Event, most:
     except TooMuchError:
         much = Message("remote.too-much", "it printed more than {number} bytes", number=most)
         return Reply("", started, time.time(), much)
-    line = _error_line(stderr)
+    line = error_line(stderr)
     if text.strip():
         return Reply(text, started, time.time(), stderr=line)
     nothing = Message("remote.nothing", "it printed nothing, exit code {code}", code=process.returncode)
     return Reply("", started, time.time(), line or nothing)
 
 
-def _error_line(text: str) -> str:
-    """An error of a program of this package, else the last line: banners and warnings come before it."""
+def error_line(text: str) -> str:
+    """An error of a program of this package, else the last line: banners and warnings come before it; "" for none."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return printable(next((line for line in lines if line.startswith("error: ")), lines[-1] if lines else "")[:200])

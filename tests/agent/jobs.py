@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hccl_kit.agent.assignment import AssignedRank, Assignment
+from hccl_kit.agent.assignment import AssignedRank, Assignment, Limits
 from tests.launch.jobs import command_lines, finish
 from tests.places import ROOT
 
@@ -84,6 +84,7 @@ def make_job(
     logs.mkdir()
     mark = f"{MARK}={folder.name}-{os.getpid()}"
     clean = {name: value for name, value in os.environ.items() if not name.startswith("HCCL_KIT")}
+    given = {name: limits.pop(name) for name in Limits._fields if name in limits}
     assignment = Assignment(
         tuple(command),
         tuple(AssignedRank(rank, rank + 4, {"RANK": str(rank)}) for rank in range(ranks)),
@@ -93,6 +94,7 @@ def make_job(
         "n1",
         "HCCL_KIT_LOG_DIR",
         restart_name="HCCL_KIT_RESTART",
+        limits=Limits(**given),
         **limits,
     )
     return Job(folder, assignment)

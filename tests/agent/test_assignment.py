@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from hccl_kit.agent.assignment import AssignedRank, Assignment, Default, read
+from hccl_kit.agent.assignment import AssignedRank, Assignment, Default, Limits, read
 
 
 def assignment(**values: Any) -> Assignment:
@@ -21,21 +21,17 @@ def variables(told: Assignment, environ: dict[str, str], attempt: int = 0) -> di
 
 def test_it_is_read_as_it_was_written() -> None:
     defaults = (Default("PLOGS", "plog/", ("OLD",), in_logs=True), Default("SIZE", "5"))
-    told = assignment(defaults=defaults, files={"t.json": "{}\n"}, unset=("X",), port=4711, heartbeat=1.5, cwd="/w")
+    told = assignment(
+        defaults=defaults, files={"t.json": "{}\n"}, unset=("X",), port=4711, cwd="/w", limits=Limits(heartbeat=1.5)
+    )
     assert read(told.to_json()) == told
 
 
 def test_what_is_no_assignment_is_refused() -> None:
     good = json.loads(assignment().to_json())
-    wrong: tuple[dict[str, object], ...] = (
-        {"version": 1},
-        {"ranks": [{}]},
-        {"environ": None},
-        {"node": "x"},
-        {"more": 1},
-    )
+    wrong: tuple[dict[str, object], ...] = ({"version": 1}, {"ranks": [{}]}, {"defaults": 1}, {"more": 1})
     for changed in wrong:
-        with pytest.raises(ValueError, match=r"not an assignment|invalid literal"):
+        with pytest.raises(ValueError, match="not an assignment"):
             read(json.dumps({**good, **changed}))
     with pytest.raises(ValueError, match="not an assignment of version 2"):
         read("[]")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hccl_kit.agent import machine
-from hccl_kit.agent.machine import cores_in, near_cards, this_machine
+from hccl_kit.agent.machine import CGROUP, cores_in, near_cards, this_machine, threads
 
 A2 = """\
            NPU0       NPU1       NPU2       CPU Affinity
@@ -64,3 +64,22 @@ def test_a_tool_that_hangs_is_not_waited_for(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(machine, "PATIENCE", 1.0)
     facts = this_machine({"PATH": f"{tmp_path}:{os.environ['PATH']}"}, str(tmp_path))
     assert facts.near.keys() <= {0, 1}
+
+
+def test_ranks_share_the_cores_of_this_process() -> None:
+    cores = len(os.sched_getaffinity(0))
+    assert threads(1, {}) <= cores
+    assert threads(10**6, {}) == 1
+    assert threads(1, {"SLURM_CPUS_ON_NODE": "1"}) == 1
+    assert threads(1, {"SLURM_CPUS_ON_NODE": "x"}) == threads(1, {})
+
+
+@pytest.mark.parametrize("names", [("cpu.max",), ("cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us")])
+@pytest.mark.parametrize(("quota", "limited"), [("100000", True), ("max", False), ("-1", False), ("junk 1", False)])
+def test_a_cgroup_limits_the_cores(tmp_path: Path, names: tuple[str, ...], quota: str, limited: bool) -> None:
+    values = [quota, "100000"] if len(names) == 2 else [f"{quota} 100000"]
+    for name, value in zip(names, values, strict=True):
+        path = tmp_path / CGROUP / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{value}\n")
+    assert threads(1, {}, str(tmp_path)) == (1 if limited else len(os.sched_getaffinity(0)))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from hccl_kit.agent.assignment import SCHEDULER, AssignedRank
+from hccl_kit.agent.assignment import SCHEDULER, AssignedRank, Limits
 from tests.agent.jobs import MARK, STEP, Job, make_job, python_job
 from tests.launch.jobs import finish
 from tests.waiting import wait_until
@@ -493,7 +493,7 @@ def test_a_damaged_error_file_is_ignored(tmp_path: Path, text: str) -> None:
 
 def test_a_log_begins_again_at_its_limit_and_nothing_newer_is_lost(tmp_path: Path) -> None:
     program = "for n in range(3000): print(n, 'x' * 999)\nprint('the end')"
-    job = python_job(tmp_path, program, ranks=1, limit=1 << 20)
+    job = python_job(tmp_path, program, ranks=1, log_limit=1 << 20)
     assert job.run().returncode == 0
     older, newer = (job.logs / "rank_0.log.1").read_text(), job.log(0)
     assert max(len(older), len(newer)) <= (1 << 20) + (1 << 16)
@@ -567,7 +567,9 @@ def test_the_port_of_rank_0_is_checked_on_its_server_only(tmp_path: Path) -> Non
 def test_the_scheduler_of_mindspore_is_named_and_needs_no_port(tmp_path: Path) -> None:
     job = python_job(tmp_path, "print('MASTER_PORT' in os.environ); sys.exit(3 if rank < 0 else 0)", port_name="")
     scheduler = AssignedRank(SCHEDULER, 0, {"RANK": "-1"})
-    done = Job(job.folder, job.assignment._replace(ranks=(scheduler, *job.assignment.ranks), prefix=True)).run()
+    done = Job(
+        job.folder, job.assignment._replace(ranks=(scheduler, *job.assignment.ranks), limits=Limits(prefix=True))
+    ).run()
     assert done.returncode == 3
     assert done.stdout.startswith("ranks 0 to 3 on devices 4 5 6 7 and the scheduler of n1, ")
     assert "[n1:scheduler] False\n" in done.stdout

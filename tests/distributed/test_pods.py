@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from hccl_kit.launch.emitters import ascendjob, lws, volcano
+from hccl_kit.launch.emitters import ascendjob, volcano
+from hccl_kit.launch.emitters.kinds import EMITTERS
 from tests.distributed.jobs import Job
 from tests.launch.manifests import Cluster
 from tests.launch.ways import planned, servers
@@ -64,7 +65,7 @@ def test_trains_in_two_volcano_pods_with_one_card_each(job: Job) -> None:
 @pytest.mark.long
 def test_trains_in_two_numbered_pods_without_a_table(job: Job) -> None:
     plan, table = planned(servers((0,), (0,)), *job.train("train.max_steps=3"))
-    cluster = Cluster(job.folder, lws.emit(plan, table, image="train", name=f"train{free_port()}"))
+    cluster = Cluster(job.folder, EMITTERS["lws"](plan, table, image="train", name=f"train{free_port()}"))
     group = {"LWS_LEADER_ADDRESS": "localhost", "LWS_GROUP_SIZE": "2"}
     pods = [cluster.start("worker", {}, HERE | group | {"LWS_WORKER_INDEX": str(number)}) for number in range(2)]
     for pod in pods:

@@ -3,11 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from hccl_kit.launch.emitters import jobset, lws, pytorchjob, rayjob, trainjob
+from hccl_kit.launch.emitters.kinds import EMITTERS
 from tests.launch.manifests import Templates, Value, job_of, templates_in
 
-MODULES = {"jobset": jobset, "lws": lws, "pytorchjob": pytorchjob, "rayjob": rayjob, "trainjob": trainjob}
-KINDS = sorted(MODULES)
+KINDS = sorted(EMITTERS)
 
 
 class PodFacts(NamedTuple):

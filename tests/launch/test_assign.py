@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from hccl_kit.agent.assignment import Limits
 from hccl_kit.agent.binding import NUMA
+from hccl_kit.agent.port import FIRST, LAST
 from hccl_kit.base.errors import KitError
-from hccl_kit.launch.assign import Extra, Limits, assign, check
+from hccl_kit.base.network import derived_port
+from hccl_kit.launch.assign import Extra, assign, check
 from hccl_kit.launch.plan import LaunchPlan, plan
 from hccl_kit.launch.recorders import RECORDERS
 from hccl_kit.runtime.worker_env import LOG_DIR, MISLEADING, PLOGS, RESTART, THREADS, VISIBLE_DEVICES
@@ -96,11 +99,14 @@ def test_logs_of_the_driver_go_where_the_user_has_said() -> None:
     assert environs(made(), {PLOGS: "/plogs"})[0][PLOGS] == "/plogs"
 
 
+def test_the_agent_chooses_among_the_ports_of_the_scripts() -> None:
+    assert (derived_port(0), derived_port(-1)) == (FIRST, LAST)
+
+
 def test_limits_are_passed_on() -> None:
     limits = Limits(max_restarts=3, heartbeat=60, log_limit=5, prefix=True, bind=NUMA)
     told = assign(made(), {}, table=Path("/t.json"), folder=Path("/logs/run"), host="n1", port=4711, limits=limits)
-    assert (told.max_restarts, told.heartbeat, told.limit, told.prefix, told.port) == (3, 60, 5, True, 4711)
-    assert told.bind == NUMA
+    assert (told.limits, told.port) == (limits, 4711)
 
 
 def test_two_that_choose_the_cores_of_the_ranks_are_refused() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hccl_kit.agent.cores import threads
+from hccl_kit.agent.machine import threads
 from hccl_kit.launch.emitters import bash
 from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.plan import plan

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from hccl_kit.agent.cores import threads
+from hccl_kit.agent.machine import threads
 from hccl_kit.launch.emitters import mpirun, slurm
+from hccl_kit.launch.emitters.kinds import EMITTERS
 from tests.lab.hosts import Hosts, hosts, needs_hosts
 from tests.lab.slurm import Cluster, cluster, needs_slurm
 from tests.launch import manifests
-from tests.launch.controllers import MODULES, address_of, pods_of
+from tests.launch.controllers import address_of, pods_of
 from tests.launch.jobs import clean_environ, finish
 from tests.launch.nodes import RANKS, make_nodes_job, table_of
 from tests.launch.programs import PACKAGES, PROGRAMS, expected, seen, seen_in
@@ -68,7 +69,7 @@ PODS = [("jobset", "lightning"), ("lws", "ddp"), ("pytorchjob", "trainer"), ("tr
 @pytest.mark.parametrize(("kind", "name"), PODS)
 def test_in_pods(tmp_path: Path, kind: str, name: str) -> None:
     plan, table = planned(servers((0, 1), (0, 1)), *program(tmp_path, name), framework="pytorch")
-    pods = manifests.Cluster(tmp_path, MODULES[kind].emit(plan, table, image="x", name="train"))
+    pods = manifests.Cluster(tmp_path, EMITTERS[kind](plan, table, image="x", name="train"))
     with hosts(2) as lab:
         lab.add_name(0, address_of(kind, "train"))
         running = []

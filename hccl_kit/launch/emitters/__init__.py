@@ -1,8 +1,11 @@
-"""The launchers: a row for each, and a module of the same name whose `emit` turns a plan into files."""
+"""The launchers: a row for each, and a function `emit` that turns a plan into files.
+
+It is in a module of the same name; those of controllers that number the pods are in `kinds`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -89,13 +92,7 @@ _NUMBERED = (
 )
 
 _ROWS = (
-    Launcher(
-        "bash",
-        "bash {0}",
-        reads_table=True,
-        shows_all_cards=True,
-        takes_command=True,
-    ),
+    Launcher("bash", "bash {0}", reads_table=True, shows_all_cards=True, takes_command=True),
     Launcher("mpirun", "bash {0}"),
     Launcher(
         "msrun",
@@ -125,27 +122,12 @@ _ROWS = (
         reads_table=True,
         shows_all_cards=True,
     ),
-    Launcher(
-        "ascendjob",
-        "kubectl apply -f {0}",
-        (
-            *_PODS,
-            _HOST_NETWORK,
-            _MAX_RESTARTS,
-        ),
-        needs_product=True,
+    Launcher("ascendjob", "kubectl apply -f {0}", (*_PODS, _HOST_NETWORK, _MAX_RESTARTS), needs_product=True),
+    Launcher("volcano", "kubectl apply -f {0}", (*_PODS, _FIXED_TABLE, _MAX_RESTARTS), needs_product=True),
+    *(
+        Launcher(kind, "kubectl apply -f {0}", _NUMBERED)
+        for kind in ("jobset", "pytorchjob", "lws", "trainjob", "rayjob")
     ),
-    Launcher(
-        "volcano",
-        "kubectl apply -f {0}",
-        (*_PODS, _FIXED_TABLE, _MAX_RESTARTS),
-        needs_product=True,
-    ),
-    Launcher("jobset", "kubectl apply -f {0}", _NUMBERED),
-    Launcher("pytorchjob", "kubectl apply -f {0}", _NUMBERED),
-    Launcher("lws", "kubectl apply -f {0}", _NUMBERED),
-    Launcher("trainjob", "kubectl apply -f {0}", _NUMBERED),
-    Launcher("rayjob", "kubectl apply -f {0}", _NUMBERED),
     Launcher(
         "vllm",
         "bash {0}",
@@ -213,5 +195,12 @@ def emit(launcher: str, plan: LaunchPlan, table: TableFile, **options: object) -
     row = LAUNCHERS[known_launcher(launcher)]
     if not plan.command and not row.takes_command:
         raise KitError("launch.emitters.no-command", "the plan has no command for the ranks")
-    files: tuple[LaunchFile, ...] = import_module(f"{__name__}.{row.name}").emit(plan, table, **options)
-    return files
+    return emitter_of(row)(plan, table, **options)
+
+
+def emitter_of(row: Launcher) -> Callable[..., tuple[LaunchFile, ...]]:
+    """The function `emit` of a launcher, whose module is loaded now."""
+    is_kind = row.options is _NUMBERED
+    module = import_module(f"{__name__}.{'kinds' if is_kind else row.name}")
+    function: Callable[..., tuple[LaunchFile, ...]] = module.EMITTERS[row.name] if is_kind else module.emit
+    return function

@@ -14,9 +14,9 @@ restarts (job.go at 07d2c20f); user guide 7.3, labels of a PodGroup.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
+from hccl_kit.base.frameworks import MINDSPORE, PYTORCH
 from hccl_kit.launch.emitters import kubernetes, pod_options, pod_program, pod_table
 from hccl_kit.launch.emitters.hardware import hardware_of
 from hccl_kit.launch.emitters.kubernetes import PodJob
@@ -30,20 +30,6 @@ could not share the network of a host.
 """
 MAX_RESTARTS = 100
 """The user guide names 0 to 100 for `fault-retry-times`."""
-
-
-class Framework(NamedTuple):
-    """The replica type of the first pod, whether it has cards, and the source of ranks for `hccl_kit.pod`."""
-
-    leader: str
-    leader_has_cards: bool
-    source: str
-
-
-FRAMEWORKS: Mapping[str, Framework] = {
-    "mindspore": Framework("Scheduler", leader_has_cards=False, source="mindspore"),
-    "pytorch": Framework("Master", leader_has_cards=True, source="torch"),
-}
 
 
 def emit(
@@ -61,27 +47,22 @@ def emit(
     used. Raises KitError if an option is not accepted.
     """
     job = kubernetes.pod_job(plan, hardware=hardware_of(product), **of_pods)
-    framework = plan.framework or "mindspore"
+    most = pod_options.restarts(max_restarts, MAX_RESTARTS)
     documents = [
-        _job(
-            job,
-            framework,
-            plan.master_port or PORT,
-            pod_options.restarts(max_restarts, MAX_RESTARTS),
-            host_network=host_network,
-        ),
-        pod_program.program(job, FRAMEWORKS[framework].source),
+        _job(job, plan.master_port or PORT, most, host_network=host_network),
+        pod_program.program(job, "torch" if job.framework == PYTORCH else MINDSPORE),
     ]
     about = pod_table.about_selected(table, "the job does not read the table.")
     return kubernetes.files(plan, job, documents, about, launcher="ascendjob", kind="acjob")
 
 
-def _job(job: PodJob, framework: str, port: int, most: int, *, host_network: bool) -> Value:
-    row = FRAMEWORKS[framework]
+def _job(job: PodJob, port: int, most: int, *, host_network: bool) -> Value:
+    is_torch = job.framework == PYTORCH
     again = {"fault-scheduling": "grace", "fault-retry-times": str(most)} if most else {}
     limit = {"backoffLimit": most} if most else {}
-    workers = job.pods - 1 if row.leader_has_cards else job.pods
-    replicas = {row.leader: _replicas(job, 1, port, has_cards=row.leader_has_cards, host_network=host_network)}
+    workers = job.pods - is_torch
+    leader = _replicas(job, 1, port, has_cards=is_torch, host_network=host_network)
+    replicas = {"Master" if is_torch else "Scheduler": leader}
     if workers:
         replicas["Worker"] = _replicas(job, workers, port + 1, has_cards=True, host_network=host_network)
     return {
@@ -90,7 +71,7 @@ def _job(job: PodJob, framework: str, port: int, most: int, *, host_network: boo
         "metadata": {
             "name": job.name,
             "namespace": job.namespace,
-            "labels": {"framework": framework, **job.ring, **again},
+            "labels": {"framework": job.framework or MINDSPORE, **job.ring, **again},
         },
         "spec": {
             "schedulerName": "volcano",
@@ -102,11 +83,7 @@ def _job(job: PodJob, framework: str, port: int, most: int, *, host_network: boo
 
 
 def _replicas(job: PodJob, count: int, port: int, *, has_cards: bool, host_network: bool) -> Value:
-    spec = kubernetes.pod(job, env=(), port=port, volumes=())
-    if has_cards:
-        spec = kubernetes.with_cards(job, spec)
-    if host_network:
-        spec = kubernetes.on_host_network(spec)
+    spec = kubernetes.pod(job, port=port, has_cards=has_cards, host_network=host_network)
     return {
         "replicas": count,
         "restartPolicy": "Never",

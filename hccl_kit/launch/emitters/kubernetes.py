@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hccl_kit.base.errors import KitError
@@ -152,26 +152,23 @@ def _assert_label(what: str, text: str, longest: int, why: str) -> None:
 def pod(
     job: PodJob,
     *,
-    env: Sequence[Value],
     port: int,
-    volumes: Sequence[tuple[Value, str]],
+    env: Sequence[Value] = (),
+    volumes: Sequence[tuple[Value, str]] = (),
     container: str = CONTAINER,
     port_name: str = PORT_NAME,
+    has_cards: bool = True,
+    host_network: bool = False,
 ) -> Value:
     """The pod of a server, with further variables `env` and further `volumes` with their mount paths.
 
     The last lines of its log, where the agent reports a failure, are its termination message.
     """
-    every = [
-        program_volume(job),
-        *(mounted(volume, path) for volume, path in volumes),
-        *job.volumes,
-        *([job.log_volume] if job.log_volume else []),
-        mounted({"name": "ascend-driver", "hostPath": {"path": DRIVER}}, DRIVER),
-        mounted({"name": "dshm", "emptyDir": {"medium": "Memory"}}, SHARED_MEMORY),
-    ]
-    variables = [*env, *({"name": name, "value": value} for name, value in job.variables)]
+    every = _volumes(job, volumes)
+    variables = [*env, *_variables(job, has_cards=has_cards, host_network=host_network)]
     return {
+        **({"hostNetwork": True, "dnsPolicy": "ClusterFirstWithHostNet"} if host_network else {}),
+        **(_nodes(job) if has_cards else {}),
         "automountServiceAccountToken": False,
         "containers": [
             {
@@ -184,53 +181,50 @@ def pod(
                 "ports": [{"containerPort": port, "name": port_name}],
                 "terminationMessagePolicy": "FallbackToLogsOnError",
                 "volumeMounts": [mount for _, mount in every],
+                **({"resources": _resources(job)} if has_cards else {}),
             }
         ],
         "volumes": [volume for volume, _ in every],
     }
 
 
-def with_cards(job: PodJob, spec: Value) -> Value:
-    """The pod with its cards, on another server than the other pods with `card_labels` of the job.
+def _volumes(job: PodJob, further: Sequence[tuple[Value, str]]) -> list[Volume]:
+    return [
+        program_volume(job),
+        *(mounted(volume, path) for volume, path in further),
+        *job.volumes,
+        *([job.log_volume] if job.log_volume else []),
+        mounted({"name": "ascend-driver", "hostPath": {"path": DRIVER}}, DRIVER),
+        mounted({"name": "dshm", "emptyDir": {"medium": "Memory"}}, SHARED_MEMORY),
+    ]
 
-    The container runtime mounts the cards that are listed in its environment. Volcano's plugin for Ascend annotates the
-    pod with them; without it, the device plugin sets the variable.
+
+def _variables(job: PodJob, *, has_cards: bool, host_network: bool) -> Iterator[Value]:
+    """Those of the job, the cards that the container runtime mounts, and the address of the host, which HCCL must use.
+
+    Volcano's plugin for Ascend annotates the pod with its cards; without it, the device plugin sets the variable.
     """
-    (container,) = spec["containers"]
-    quantities = {job.hardware.resource: job.cards, **job.resources}
-    visible = from_field("ASCEND_VISIBLE_DEVICES", f"metadata.annotations['{job.hardware.resource}']")
-    env = [*container.get("env", ()), *([visible] if job.hardware.ring else ())]
+    yield from ({"name": name, "value": value} for name, value in job.variables)
+    if has_cards and job.hardware.ring:
+        yield from_field("ASCEND_VISIBLE_DEVICES", f"metadata.annotations['{job.hardware.resource}']")
+    if host_network:
+        yield from_field("HCCL_IF_IP", "status.hostIP")
+
+
+def _nodes(job: PodJob) -> Value:
+    """Where pods with cards run: on nodes with these, and each on another than those with `card_labels` of the job."""
     apart = {"labelSelector": {"matchLabels": {JOB_LABEL: job.name}}, "topologyKey": "kubernetes.io/hostname"}
     node = {"nodeSelector": {"accelerator-type": job.hardware.accelerator}} if job.hardware.accelerator else {}
-    return {
-        "affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}},
-        **node,
-        **spec,
-        "containers": [
-            {
-                **container,
-                **({"env": env} if env else {}),
-                "resources": {"requests": dict(quantities), "limits": dict(quantities)},
-            }
-        ],
-    }
+    return {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}}, **node}
+
+
+def _resources(job: PodJob) -> Value:
+    return {kind: {job.hardware.resource: job.cards, **job.resources} for kind in ("requests", "limits")}
 
 
 def card_labels(job: PodJob) -> dict[str, str]:
     """The labels of a pod with cards."""
     return {**job.ring, JOB_LABEL: job.name}
-
-
-def on_host_network(spec: Value) -> Value:
-    """The pod in the network of its host, with the address that HCCL must use."""
-    (container,) = spec["containers"]
-    env = [*container.get("env", ()), from_field("HCCL_IF_IP", "status.hostIP")]
-    return {
-        "hostNetwork": True,
-        "dnsPolicy": "ClusterFirstWithHostNet",
-        **spec,
-        "containers": [{**container, "env": env}],
-    }
 
 
 def from_field(name: str, path: str) -> Value:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.table.document import decode
 
 Value = dict[str, Any]
@@ -29,7 +30,7 @@ def config_map(
     name: str, namespace: str, data: Mapping[str, str | bytes], labels: Mapping[str, str] | None = None
 ) -> Value:
     """A ConfigMap of files, those that are not text last. Raises KitError if Kubernetes would not accept its size."""
-    _assert_fits(name, data.values())
+    assert_fits(name, sum(len(value.encode() if isinstance(value, str) else value) for value in data.values()))
     metadata = {"name": name, "namespace": namespace, **({"labels": labels} if labels else {})}
     texts = {key: value for key, value in data.items() if isinstance(value, str)}
     coded = {key: base64.b64encode(value).decode() for key, value in data.items() if isinstance(value, bytes)}
@@ -42,12 +43,13 @@ def config_map(
     }
 
 
-def _assert_fits(name: str, values: Iterable[str | bytes]) -> None:
-    size = sum(len(value.encode() if isinstance(value, str) else value) for value in values)
+def assert_fits(name: str, size: int, hint: Message | None = None) -> None:
+    """Raises KitError if Kubernetes would not accept a ConfigMap of this size in bytes."""
     if size > MAX_MAP:
         raise KitError(
             "launch.manifest.configmap-would-bytes",
             "ConfigMap {name} would have {size} bytes; Kubernetes accepts {max_map}",
+            hint=hint,
             name=name,
             size=size,
             max_map=MAX_MAP,

@@ -141,10 +141,8 @@ def emitter(kind: Kind) -> Callable[..., tuple[LaunchFile, ...]]:
             volumes=source.volumes,
             container=kind.container,
             port_name=kind.port_name,
+            host_network=host_network,
         )
-        pod = kubernetes.with_cards(job, pod)
-        if host_network:
-            pod = kubernetes.on_host_network(pod)
         annotations = kueue.topology(kueue_topology, has_queue=kueue_queue is not None)
         pods = Pods(job, pod, _queue(kueue_queue), annotations, _restarts(kind, max_restarts))
         documents = [*kind.objects(pods), *source.documents]
@@ -183,7 +181,7 @@ def _given_table(request: Request) -> RankSource:
 def _written_table(request: Request, config: str) -> RankSource:
     """Ranks by the host of the pod in a table that the cluster writes, perhaps after the pods have started."""
     config = _checked("ConfigMap", config, "the name of a ConfigMap")
-    pod_table.assert_can_be_written(request.plan, request.table)
+    pod_table.assert_can_be_written(config, request.table)
     volume = {"name": VOLUME, "configMap": {"name": config, "optional": True}}
     about = [
         *pod_table.about_selected(request.table, "each pod waits for the table that the cluster writes:"),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import gzip
-import ipaddress
 import json
 from typing import Any
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
+from hccl_kit.base.network import ip_of
 from hccl_kit.launch.emitters import kubernetes, manifest, pod_program
 from hccl_kit.launch.emitters.kubernetes import PodJob
 from hccl_kit.launch.emitters.manifest import Value
@@ -44,17 +45,8 @@ def given(job: PodJob, plan: LaunchPlan, table: TableFile) -> Value:
         if manifest.applied_size(plain) <= manifest.MAX_APPLIED:
             return plain
     packed = gzip.compress(text.encode(), mtime=0)
-    if len(packed) > manifest.MAX_MAP:
-        raise KitError(
-            "launch.pod-table.rank-table-ranks",
-            "the rank table for {size} ranks has {count} bytes without whitespace, {count_2} "
-            "compressed; a ConfigMap holds {max_map}",
-            fix="leave out --fixed-table, or start the job with --to slurm",
-            size=plan.size,
-            count=len(text.encode()),
-            count_2=len(packed),
-            max_map=manifest.MAX_MAP,
-        )
+    hint = Message("launch.pod-table.given.fix", "leave out --fixed-table, or start the job with --to slurm")
+    manifest.assert_fits(name, len(packed), hint)
     return manifest.config_map(name, job.namespace, {PACKED_KEY: packed})
 
 
@@ -63,19 +55,10 @@ def key_of(config: Value) -> str:
     return PACKED_KEY if "binaryData" in config else KEY
 
 
-def assert_can_be_written(plan: LaunchPlan, table: TableFile) -> None:
-    """Raises KitError if the table that the cluster would write for the plan is too large for a ConfigMap."""
-    size = len(manifest.compact(table.text).encode())
-    if size > manifest.MAX_MAP:
-        raise KitError(
-            "launch.pod-table.rank-table-ranks-bytes",
-            "a rank table for {size} ranks has {size_2} bytes without whitespace; the ConfigMap that "
-            "the cluster writes holds {max_map}",
-            fix="leave out --table-map: pods are numbered, and ranks need no table",
-            size=plan.size,
-            size_2=size,
-            max_map=manifest.MAX_MAP,
-        )
+def assert_can_be_written(config: str, table: TableFile) -> None:
+    """Raises KitError if a table that the cluster would write for as many cards is too large for this ConfigMap."""
+    hint = Message("launch.pod-table.written.fix", "leave out --table-map: pods are numbered, and ranks need no table")
+    manifest.assert_fits(config, len(manifest.compact(table.text).encode()), hint)
 
 
 def about_given(table: TableFile) -> list[str]:
@@ -104,12 +87,10 @@ def _assert_usable(plan: LaunchPlan, table: TableFile) -> None:
             table=shown(table.name),
         )
     for node in plan.nodes:
-        try:
-            ipaddress.ip_address(node.address)
-        except ValueError:
+        if not ip_of(node.address):
             raise KitError(
                 "launch.pod-table.server-no-address",
                 "server {id} has no address; a pod only knows the address of its host",
                 fix='add "host_ip" to the server in the table',
                 id=shown(node.id),
-            ) from None
+            )

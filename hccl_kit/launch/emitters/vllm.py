@@ -13,11 +13,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from hccl_kit.base.network import is_loopback
+from hccl_kit.base.network import ip_of, is_loopback
 from hccl_kit.base.terminal import printable
 from hccl_kit.base.wording import counted
 from hccl_kit.launch.emitters import servers
-from hccl_kit.launch.emitters.vllm_service import Service, is_address, service_of
+from hccl_kit.launch.emitters.vllm_service import Service, service_of
 from hccl_kit.launch.files import EXECUTABLE, LaunchFile, TableFile
 from hccl_kit.launch.plan import LaunchPlan
 from hccl_kit.launch.shell import export, fragment, set_unless_set, word, words, wrapped
@@ -33,13 +33,7 @@ from hccl_kit.runtime.worker_env import (
 )
 
 _INTERFACES = ("GLOO_SOCKET_IFNAME", "TP_SOCKET_IFNAME", "HCCL_SOCKET_IFNAME")
-_OF_DATA_PARALLEL = (
-    "VLLM_DP_SIZE",
-    "VLLM_DP_RANK",
-    "VLLM_DP_RANK_LOCAL",
-    "VLLM_DP_MASTER_IP",
-    "VLLM_DP_MASTER_PORT",
-)
+_OF_DATA_PARALLEL = ("VLLM_DP_SIZE", "VLLM_DP_RANK", "VLLM_DP_RANK_LOCAL", "VLLM_DP_MASTER_IP", "VLLM_DP_MASTER_PORT")
 """Variables that other ways to start data parallel ranks set; vLLM would follow them."""
 
 
@@ -61,7 +55,7 @@ def emit(
 def _addresses(service: Service) -> list[str]:
     """The address of each server for HCCL; empty for a loopback address or a name, where HCCL chooses."""
     nodes = service.plan.nodes
-    return [node.address if is_address(node.address) and not is_loopback(node.address) else "" for node in nodes]
+    return [node.address if ip_of(node.address) and not is_loopback(node.address) else "" for node in nodes]
 
 
 def _script(service: Service, name: str) -> list[str]:
@@ -76,7 +70,8 @@ def _script(service: Service, name: str) -> list[str]:
         "",
         "case $hk_node in # the address of this server for HCCL ('': HCCL chooses), and the options of vLLM here",
         *(
-            f"    {number}) hk_address={word(address)}\n        {wrapped(_options(service, number), 104)} ;;"
+            f"    {number}) hk_address={word(address)}\n"
+            f"        {wrapped(f'hk_options=({words(service.options(number))})', 104)} ;;"
             for number, address in enumerate(_addresses(service))
         ),
         "esac",
@@ -92,10 +87,6 @@ def _script(service: Service, name: str) -> list[str]:
         *set_unless_set(plan.variables_of_hccl),
         'exec "${hk_command[@]}" "${hk_options[@]}" "$@"',
     ]
-
-
-def _options(service: Service, number: int) -> str:
-    return f"hk_options=({words(service.options(number))})"
 
 
 def _header(service: Service, name: str) -> list[str]:

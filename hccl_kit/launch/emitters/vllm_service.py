@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from itertools import accumulate
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
-from hccl_kit.base.network import port_of_digest
+from hccl_kit.base.network import ip_of, port_of_digest
 from hccl_kit.base.wording import counted
 from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.plan import LaunchPlan, Node
@@ -75,15 +74,6 @@ class Service:
         if number > 0:
             made += ["--headless", "--data-parallel-start-rank", str(self.starts[number])]
         return tuple(made)
-
-
-def is_address(text: str) -> bool:
-    """Whether `text` is an IP address."""
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    return True
 
 
 def service_of(plan: LaunchPlan, table: TableFile, tensor: str | None, nic: str | None) -> Service:
@@ -173,7 +163,7 @@ def _assert_hosts(plan: LaunchPlan) -> None:
     """Raises KitError if a server of several has no address, or two pods of a host have the same card."""
     owners: dict[tuple[str, int], Node] = {}
     for node in plan.nodes:
-        if len(plan.nodes) > 1 and not is_address(node.address):
+        if len(plan.nodes) > 1 and not ip_of(node.address):
             raise KitError(
                 "launch.vllm-service.server-no-address",
                 "server {id} has no address, which HCCL and vLLM need",

@@ -54,7 +54,12 @@ def emit(
             "is not rewritten after a restart, and pods on other servers would read the old one",
             fix="--to ascendjob, jobset, trainjob or rayjob starts all pods again without a table",
         )
-    config = _config(job, plan, table if fixed_table else None)
+    # The operator would overwrite the given table under the name that it looks for.
+    config = (
+        pod_table.given(job, plan, table)
+        if fixed_table
+        else manifest.config_map(f"rings-config-{job.name}", job.namespace, {pod_table.KEY: INITIALIZING}, job.ring)
+    )
     port = plan.master_port or job.port
     is_ranked = product in SUPER_PODS
     vcjob = _job(job, port, config["metadata"]["name"], most, is_ranked=is_ranked)
@@ -67,21 +72,14 @@ def emit(
     return kubernetes.files(plan, job, documents, about, launcher="volcano", kind="vcjob")
 
 
-def _config(job: PodJob, plan: LaunchPlan, table: TableFile | None) -> Value:
-    """The ConfigMap of the table. The given table has another name, so that the operator does not overwrite it."""
-    if table:
-        return pod_table.given(job, plan, table)
-    return manifest.config_map(f"rings-config-{job.name}", job.namespace, {pod_table.KEY: INITIALIZING}, job.ring)
-
-
 def _job(job: PodJob, port: int, config: str, most: int, *, is_ranked: bool) -> Value:
     spec = kubernetes.pod(
         job,
         env=[pod_table.env()],
         port=port,
         volumes=[({"name": VOLUME, "configMap": {"name": config}}, pod_table.FOLDER)],
+        host_network=True,
     )
-    spec = kubernetes.on_host_network(kubernetes.with_cards(job, spec))
     template = {"metadata": {"labels": kubernetes.card_labels(job)}, "spec": {"restartPolicy": "Never", **spec}}
     return {
         "apiVersion": "batch.volcano.sh/v1alpha1",

@@ -16,8 +16,8 @@ from typing import IO, Generic, TypeVar
 
 from hccl_kit.agent.lines import SILENCE, Lines
 from hccl_kit.base.message import Message
-from hccl_kit.base.terminal import printable
 from hccl_kit.base.wording import exit_code, killed_by
+from hccl_kit.remote.asking import error_line
 
 PIECE = 1 << 16
 CONNECTING = 60.0
@@ -64,9 +64,7 @@ class Connection(Generic[Report]):
             start_new_session=True,
         )
         stdin, stdout, stderr = self.process.stdin, self.process.stdout, self.process.stderr
-        assert stdin
-        assert stdout
-        assert stderr
+        assert stdin and stdout and stderr
         self.stdin, self.stdout, self.stderr = stdin.fileno(), stdout.fileno(), stderr.fileno()
         for pipe, event, ready in (
             (self.stdin, selectors.EVENT_WRITE, self._write),
@@ -172,10 +170,8 @@ class Connection(Generic[Report]):
             self.process.wait(1)
         with suppress(BlockingIOError):
             self.errors = (self.errors + os.read(self.stderr, MAX_STDERR))[-MAX_STDERR:]
-        said = [line.strip() for line in self.errors.decode("utf-8", "replace").splitlines() if line.strip()]
-        errors = [line for line in said if line.startswith("error: ")]
-        if errors or said:
-            return printable((errors or said)[-1][:300])
+        if line := error_line(self.errors.decode("utf-8", "replace")):
+            return line
         code = self.process.returncode
         if code is None:
             return Message("launch.no-end", "it does not end")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import shlex
 import subprocess
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from hccl_kit.base.interruptible import INTERRUPTED, POLL, interruptible, is_interrupted
+from hccl_kit.base.child import wait
+from hccl_kit.base.interruptible import INTERRUPTED, interruptible, is_interrupted
 from hccl_kit.base.limited_child import Limits, limited_program
 from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import printable
@@ -33,10 +35,7 @@ def fetch_logs(servers: Sequence[str], reach: Callable[[str, Sequence[str]], Seq
         if not why:
             return ""
         return Message(
-            "launch.not-fetched",
-            "note: not all logs of server {server} were fetched: {why}",
-            server=server,
-            why=why,
+            "launch.not-fetched", "note: not all logs of server {server} were fetched: {why}", server=server, why=why
         )
 
     def fetch_all() -> list[str]:
@@ -51,39 +50,22 @@ def _fetch(words: Sequence[str], folder: Path) -> str:
     program = limited_program(LIMITS, "hccl_kit.launch.servers.unpacking", str(folder))
     with (
         subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as sender,
-        subprocess.Popen(
-            program, stdin=sender.stdout, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
-        ) as writer,
+        subprocess.Popen(program, stdin=sender.stdout, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as writer,
     ):
         assert sender.stdout
         sender.stdout.close()
         try:
-            for _ in _until(writer, TIMEOUT):
-                if is_interrupted():
-                    return INTERRUPTED
+            wait(writer, time.monotonic() + TIMEOUT)
             assert writer.stderr
-            said = writer.stderr.read(4096).strip().splitlines()
+            said = writer.stderr.read(4096).decode(errors="replace").strip().splitlines()
             if writer.returncode:
                 return printable(said[-1][:200]) if said else exit_code(writer.returncode)
             if code := sender.wait(5):
                 return Message("launch.sender", "{program} ended with {code}", program=words[0], code=exit_code(code))
             return ""
         except subprocess.TimeoutExpired:
-            return Message("launch.too-slow", "they take more than {seconds:g} s", seconds=TIMEOUT)
+            slow = Message("launch.too-slow", "they take more than {seconds:g} s", seconds=TIMEOUT)
+            return INTERRUPTED if is_interrupted() else slow
         finally:
             sender.kill()
             writer.kill()
-
-
-def _until(process: subprocess.Popen[str], seconds: float) -> Iterator[None]:
-    """Wait for the end of a process, with a look at signals in between. Raises TimeoutExpired."""
-    left = seconds
-    while left > 0:
-        try:
-            process.wait(POLL)
-        except subprocess.TimeoutExpired:
-            left -= POLL
-            yield
-        else:
-            return
-    raise subprocess.TimeoutExpired(process.args, seconds)

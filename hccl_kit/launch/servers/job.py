@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from hccl_kit.agent.assignment import Assignment
+from hccl_kit.agent.assignment import Assignment, Limits
 from hccl_kit.agent.job import Action, Job, Lost, State, begin, exit_code
 from hccl_kit.agent.lines import Report, report
 from hccl_kit.agent.run_folder import STARTED_HERE
@@ -21,14 +21,14 @@ from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import printable
 from hccl_kit.base.translation import translated
 from hccl_kit.launch.agent_texts import agent_texts
-from hccl_kit.launch.assign import Extra, Limits, assign, elsewhere
+from hccl_kit.launch.assign import Extra, assign, elsewhere
 from hccl_kit.launch.diagnose_logs import verdict
 from hccl_kit.launch.plan import LaunchPlan
 from hccl_kit.launch.servers.connection import Connection
 from hccl_kit.launch.servers.fetching import fetch_logs
-from hccl_kit.launch.servers.placement import Placement
 from hccl_kit.launch.servers.ranks import Servers
 from hccl_kit.launch.servers.server import Server
+from hccl_kit.launch.spares import Placement
 from hccl_kit.launch.way import Way
 from hccl_kit.remote.program import archive, command, python_of
 from hccl_kit.table.model import RankTable

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import selectors
 import time
-from collections.abc import Sequence
 from enum import Enum
 
 from hccl_kit.agent import report
 from hccl_kit.agent.assignment import Assignment
-from hccl_kit.agent.job import Exited, Hung
-from hccl_kit.agent.lines import LIFE, At, Describe, End, Failure, Order, Report, line
+from hccl_kit.agent.job import Exited, Hung, Start
+from hccl_kit.agent.lines import LIFE, Describe, Failure, Order, Report, line
 from hccl_kit.agent.texts import phrase
-from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import clean
 from hccl_kit.launch.servers.connection import Connection
 
@@ -61,7 +59,7 @@ class Server:
 
     def start(self, attempt: int, port: int | None) -> None:
         """Start its ranks; without a port it chooses one, and reports it."""
-        self.tell(At(attempt, port))
+        self.tell(Start(attempt, port))
         self.state = State.RUNNING
 
     def give_sign(self) -> None:
@@ -69,21 +67,6 @@ class Server:
         if self.is_connected:
             self.tell(None)
             self.connection.check()
-
-    @property
-    def reason_of_loss(self) -> Message:
-        """What is said when the server does not answer any more."""
-        return Message(
-            "launch.lost",
-            "error: server {server} does not answer or was lost: {reason}",
-            server=self.name,
-            reason=self.connection.lost,
-        )
-
-    @property
-    def note_of_loss(self) -> str:
-        """What the other servers write down of it, for the diagnosis."""
-        return f"lost {self.name} {' '.join(map(str, sorted(self.ranks)))}"
 
     def describe(self, cause: Exited | Hung, selector: selectors.BaseSelector, *, is_shown: bool) -> str:
         """What the server says of the failure of one of its ranks, or what is known here if it does not answer.
@@ -93,28 +76,17 @@ class Server:
         self.tell(Describe(cause, is_shown))
         end = time.monotonic() + PATIENCE
         while self.is_connected and not self.connection.lost and time.monotonic() < end:
-            _wait(selector)
+            wait(selector)
             for told in self.connection.take():
                 if isinstance(told, Failure):
                     return clean(told.text)
         cards = {row.rank: row.card for row in self.assignment.ranks}
         texts, log = self.assignment.texts, f"{self.assignment.folder}/rank_{report.blamed(cause)}.log"
         left = report.End(phrase(texts, "agent.log-of-host", log=log, host=self.name), ())
-        return report.failure(texts, cause, cards, self.name, heartbeat=self.assignment.heartbeat, end=left)
+        return report.failure(texts, cause, cards, self.name, heartbeat=self.assignment.limits.heartbeat, end=left)
 
 
-def finish(servers: Sequence[Server], selector: selectors.BaseSelector) -> None:
-    """Tell all servers that the job is over, and close the connections."""
-    connected = [server for server in servers if server.is_connected]
-    for server in connected:
-        server.tell(End())
-    end = time.monotonic() + PATIENCE
-    while time.monotonic() < end and not all(server.connection.lost for server in connected):
-        _wait(selector)
-    for server in connected:
-        server.connection.close()
-
-
-def _wait(selector: selectors.BaseSelector) -> None:
+def wait(selector: selectors.BaseSelector) -> None:
+    """Take what comes within SOON."""
     for key, _ in selector.select(SOON):
         key.data()

@@ -17,14 +17,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.launch.emitters import manifest
+from hccl_kit.launch.emitters import kinds, manifest
+from hccl_kit.launch.emitters.kinds import EMITTERS
 from hccl_kit.launch.files import LaunchFile
 from hccl_kit.launch.plan import plan
 from hccl_kit.runtime.detect import detect
 from hccl_kit.runtime.worker_env import MISLEADING, NAMES, THREADS, VISIBLE_DEVICES
 from hccl_kit.table.model import RankTable
 from tests.lab.hosts import hosts, needs_hosts
-from tests.launch.controllers import INDEX, KINDS, MODULES, PodFacts, address_of, pods_of
+from tests.launch.controllers import INDEX, KINDS, PodFacts, address_of, pods_of
 from tests.launch.crds import CRDS
 from tests.launch.jobs import finish as finish_on_host
 from tests.launch.manifests import (
@@ -64,7 +65,7 @@ def emit(
     kind: str, *argv: str, table: RankTable = TWO, framework: str | None = None, **options: Any
 ) -> tuple[LaunchFile, ...]:
     plan_, file = planned(table, *argv, framework=framework)
-    made: tuple[LaunchFile, ...] = MODULES[kind].emit(
+    made: tuple[LaunchFile, ...] = EMITTERS[kind](
         plan_, file, **{"image": "registry/train:1", "name": "train", **options}
     )
     return made
@@ -221,7 +222,7 @@ def test_kustomize_leaves_the_manifest_unchanged(kind: str, tmp_path: Path) -> N
     assert command_of(found) == argv
 
 
-LONGEST = {kind: 63 - len(getattr(MODULES[kind], "suffix", MODULES["jobset"].suffix)(2)) for kind in KINDS}
+LONGEST = {kind.name: 63 - len(kind.suffix(2)) for kind in kinds.KINDS}
 
 
 @pytest.mark.parametrize(
@@ -275,14 +276,14 @@ def test_a_table_too_large_for_a_config_map_of_the_cluster_is_refused(kind: str)
     large = large_table(16384)
     (file,) = emit(kind, table=large)
     assert len(readable(file).text) < 100_000
-    with pytest.raises(KitError, match="a rank table for 16384 ranks has 1123078 bytes without whitespace") as caught:
+    with pytest.raises(KitError, match="ConfigMap rings-config-train would have 1123078 bytes") as caught:
         emit(kind, table=large, table_map="rings-config-train")
     assert caught.value.hint == "leave out --table-map: pods are numbered, and ranks need no table"
 
 
 def test_a_table_that_is_too_large_even_compressed_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(manifest, "MAX_MAP", 30_000)
-    with pytest.raises(KitError, match=r"for 16384 ranks has 1123078 bytes without whitespace, [0-9]{5} compressed; a"):
+    with pytest.raises(KitError, match=r"ConfigMap train-table would have [0-9]{5} bytes; Kubernetes accepts 30000"):
         emit("jobset", table=large_table(16384), fixed_table=True, host_network=True)
 
 
@@ -290,7 +291,7 @@ def test_a_table_that_is_too_large_even_compressed_is_refused(monkeypatch: pytes
 def test_a_job_number_sets_ports_and_timeouts(kind: str) -> None:
     made, file = planned(TWO)
     numbered = plan(TWO, made.command, [("HCCL_IF_BASE_PORT", "65280"), ("MASTER_PORT", "65392")])
-    documents = documents_of(MODULES[kind].emit(numbered, file, image="x"))
+    documents = documents_of(EMITTERS[kind](numbered, file, image="x"))
     for pod in pods(documents):
         assert {"name": "HCCL_IF_BASE_PORT", "value": "65280"} in pod["containers"][0]["env"]
         assert "MASTER_PORT" not in {row["name"] for row in pod["containers"][0]["env"]}

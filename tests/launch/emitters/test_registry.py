@@ -1,31 +1,31 @@
-"""The table of launchers: a module for each row, whose `emit` takes the options of the row."""
+"""The table of launchers: a function `emit` for each row, which takes the options of the row."""
 
 import inspect
 import pkgutil
 import subprocess
 import sys
-from importlib import import_module
 
 import pytest
 
 from hccl_kit.launch import emitters
-from hccl_kit.launch.emitters import LAUNCHERS, kubernetes, slurm_options
+from hccl_kit.launch.emitters import LAUNCHERS, emitter_of, kubernetes, slurm_options
+from hccl_kit.launch.emitters.kinds import EMITTERS
 
 SHARED = {
-    *("hardware", "kubernetes", "kueue", "manifest", "numbered", "pod_options", "pod_program", "pod_table"),
+    *("hardware", "kinds", "kubernetes", "kueue", "manifest", "numbered", "pod_options", "pod_program", "pod_table"),
     *("servers", "slurm_options", "vllm_service"),
 }
 """Modules that several emitters use."""
 
 
 def test_each_emitter_has_a_row() -> None:
-    assert {module.name for module in pkgutil.iter_modules(emitters.__path__)} - SHARED == set(LAUNCHERS)
+    assert {module.name for module in pkgutil.iter_modules(emitters.__path__)} - SHARED == LAUNCHERS.keys() - EMITTERS
 
 
 @pytest.mark.parametrize("launcher", LAUNCHERS)
 def test_the_options_of_a_row_are_the_keywords_of_its_emit(launcher: str) -> None:
     row = LAUNCHERS[launcher]
-    parameters = dict(inspect.signature(import_module(f"hccl_kit.launch.emitters.{launcher}").emit).parameters)
+    parameters = dict(inspect.signature(emitter_of(row)).parameters)
     if row.runs_pods:
         parameters = {**parameters, **inspect.signature(kubernetes.pod_job).parameters}
     if launcher == "slurm":
