@@ -1,5 +1,4 @@
-"""Work in threads that Ctrl-C and other sfrom hccl_kit.base.message import Message
-ignals reliably end: the main thread only waits for it.
+"""Work in threads that Ctrl-C and other signals reliably end: the main thread only waits for it.
 
 Python raises KeyboardInterrupt between any two instructions of the main thread: inside the lock of a thread pool, or
 when a process is started and not yet known. SIGTERM, SIGHUP and SIGQUIT end a program at once, and what it started
@@ -17,9 +16,6 @@ from queue import Empty, SimpleQueue
 from types import FrameType
 from typing import TypeVar
 
-from hccl_kit.base.message import Message
-
-INTERRUPTED = Message("cli.interrupted", "interrupted")
 POLL = 0.2
 """Seconds between two checks for a signal."""
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from ipaddress import ip_address
 
 LOOPBACK = "127.0.0.1"
@@ -16,14 +15,6 @@ def is_loopback(server_id: str) -> bool:
         return server_id == "localhost" or ip_address(server_id).is_loopback
     except ValueError:
         return False
-
-
-def free_port(address: str = "") -> int:
-    """A port that nobody uses at this address of this host now."""
-    with socket.socket() as probe:
-        probe.bind((address, 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def derived_port(number: int) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from textwrap import dedent
 from types import MappingProxyType
 from typing import Generic, NamedTuple, ParamSpec
 
@@ -133,7 +132,9 @@ class Rule(Generic[Subject]):
     def page(self) -> str:
         """The rule in words, under the headings What, Why it matters, Example, Fix, HCCL."""
         first, _, rest = self.doc.partition("\n")
-        return f"{first}\n{dedent(rest)}".strip()
+        text = rest.lstrip("\n")
+        margin = len(text) - len(text.lstrip(" "))
+        return f"{first}\n{rest}".replace("\n" + " " * margin, "\n").strip()
 
     def complete(self, finding: Finding, severity: Severity | None = None) -> Finding:
         """The finding with the id, the name, the severity and HCCL's code of this rule; only errors have a code."""

@@ -12,15 +12,16 @@ from contextlib import suppress
 from hccl_kit.base import ctrl_c  # noqa: F401  # first: Ctrl-C while the rest loads
 from hccl_kit.base.colors import with_labels
 from hccl_kit.base.current_folder import NOTE, leave_out
-from hccl_kit.base.errors import EXIT_CANNOT_RUN, EXIT_INTERRUPTED, EXIT_PIPE, KitError
-from hccl_kit.base.interruptible import INTERRUPTED
+from hccl_kit.base.errors import EXIT_CANNOT_RUN, EXIT_INTERRUPTED, EXIT_PIPE, INTERRUPTED, KitError
 from hccl_kit.base.terminal import clean, settle, shown, wants_color
 from hccl_kit.base.translation import translated
 from hccl_kit.base.wording import system_reason
 
 YOUNG_OBJECTS = 300_000
 """New objects before the collector looks for cycles, instead of 700. The table of 65,536 devices, the largest job of
-HCCL, has 240,000 and no cycles; looking for them would take a third of the time."""
+HCCL, has 240,000 and no cycles; looking for them would take a third of the time. So would it in the modules of a
+program, which are loaded after this one."""
+gc.set_threshold(YOUNG_OBJECTS)
 
 
 def exit_code_of(program: Callable[[], int]) -> int:
@@ -29,7 +30,6 @@ def exit_code_of(program: Callable[[], int]) -> int:
     Exit codes: that of a KitError; 2 for a full disk or a closed standard output; 130 for Ctrl-C; 141 if the reader of
     the output (head, less) has ended.
     """
-    gc.set_threshold(YOUNG_OBJECTS)
     try:
         if sys.stdout is None:
             raise KitError("cli.cli.standard-output-closed", "standard output is closed")

@@ -25,11 +25,6 @@ from hccl_kit.base.wording import row
 from hccl_kit.check.selection import chosen_rules
 from hccl_kit.table.products import ANY_PRODUCT, PRODUCT_NAMES
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
 FILE = ".hccl-kit.toml"
 PROJECT, TABLE = "pyproject.toml", "hccl-kit"
 MAX_BYTES = 1 << 20
@@ -98,6 +93,10 @@ def _in_folder(folder: Path) -> Settings | None:
 
 
 def _toml(path: Path, text: str) -> dict[str, Any]:
+    if sys.version_info >= (3, 11):
+        import tomllib  # noqa: PLC0415 - 7 ms, and most tables have no settings
+    else:
+        import tomli as tomllib  # noqa: PLC0415
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # ValueError: TOMLDecodeError, and integers of thousands of digits

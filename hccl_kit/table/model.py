@@ -7,16 +7,14 @@ No file format, no rule, no I/O: `formats` converts documents to these values an
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import repeat
-from socket import AF_INET, inet_pton
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
 from hccl_kit.base.message import Message
 from hccl_kit.table import ip
-from hccl_kit.table.ip import UNSPECIFIED
 from hccl_kit.table.pointer import Pointer
 
 T = TypeVar("T")
@@ -215,14 +213,11 @@ class RankTable(_Table):
 
         This holds for nearly every table, and then the rules on addresses have nothing to check.
         """
-        texts = [ip for ip in self.ips if ip]
+        texts = [text for text in self.ips if text]
         different = set(texts)
-        try:
-            # An IPv4 address has one spelling, so different texts are different addresses.
-            are_unique = len(different) == len(texts) and UNSPECIFIED not in different
-            return are_unique and all(map(inet_pton, repeat(AF_INET), texts))
-        except (OSError, ValueError):
-            return False
+        # An IPv4 address has one spelling, so different texts are different addresses.
+        are_unique = len(different) == len(texts) and ip.UNSPECIFIED not in different
+        return are_unique and all(map(re.compile(ip.IPV4).fullmatch, texts))
 
     def devices(self) -> Iterator[tuple[Server, Device]]:
         """Every device with its server, in the order of the document."""

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from socket import AF_INET, AF_INET6
-from typing import NamedTuple
+from collections.abc import Iterator
 
 from hccl_kit.base.message import Message
 from hccl_kit.check.rule import Rule
@@ -16,7 +14,7 @@ from hccl_kit.table.model import RankTable
 from hccl_kit.table.pointer import Pointer
 from hccl_kit.table.products import Product
 
-_FAMILIES: Mapping[int, str] = {AF_INET: "IPv4", AF_INET6: "IPv6"}
+_FIX = Message("check.families.fix", "use one family on all servers")
 
 
 def device_ip_families(table: RankTable, _product: Product) -> Iterator[Finding]:
@@ -38,17 +36,17 @@ def device_ip_families(table: RankTable, _product: Product) -> Iterator[Finding]
         named += [((*node.at, "node_addr"), node.id) for node in nodes]
         if next(host_ip_families(table, _product), None):
             return  # that is the mistake, and the ranks follow their nodes
-    for mixed in _mixed(named):
+    for at, text, family, usual in _mixed(named):
         key = "device_ip" if table.version != "1.1" else "rank_ip"
         message = Message(
             "HK309.families",
             '"{key}" {address} is {family}, and most of the table is {usual}',
             key=key,
-            address=shown(mixed.text),
-            family=mixed.family,
-            usual=mixed.usual,
+            address=shown(text),
+            family=family,
+            usual=usual.message,
         )
-        yield _mixed_families(message, mixed)
+        yield Finding(message, _FIX, pointer=at, related=(usual,))
 
 
 def host_ip_families(table: RankTable, _product: Product) -> Iterator[Finding]:
@@ -63,41 +61,27 @@ def host_ip_families(table: RankTable, _product: Product) -> Iterator[Finding]:
     key = "node_addr" if table.version == "1.1" else "host_ip"
     hosts = [(s, s.id if table.version == "1.1" else s.extra.get("host_ip")) for s in table.servers]
     named = [((*server.at, key), text) for server, text in hosts if isinstance(text, str)]
-    for mixed in _mixed(named) if len(hosts) > 1 else ():
+    for at, text, family, usual in _mixed(named) if len(hosts) > 1 else ():
         message = Message(
             "HK310.families",
             '"{key}" {address} is {family}, and most of the table is {usual}',
             key=key,
-            address=shown(mixed.text),
-            family=mixed.family,
-            usual=mixed.usual,
+            address=shown(text),
+            family=family,
+            usual=usual.message,
         )
-        yield _mixed_families(message, mixed)
+        yield Finding(message, _FIX, pointer=at, related=(usual,))
 
 
-class _Mixed(NamedTuple):
-    """The first address of another family than most, and the first of those."""
-
-    at: Pointer
-    text: str
-    family: str
-    usual_at: Pointer
-    usual: str
-
-
-def _mixed(named: list[tuple[Pointer, str]]) -> Iterator[_Mixed]:
-    known = [(at, text, address[0]) for at, text in named if (address := parse_usable(text))]
+def _mixed(named: list[tuple[Pointer, str]]) -> Iterator[tuple[Pointer, str, str, Related]]:
+    """The first address of another family than most: its place, its text, its family, and the first of the usual."""
+    known = [(at, text, f"IPv{address[0]}") for at, text in named if (address := parse_usable(text))]
     families = Counter(family for _, _, family in known)
     if len(families) > 1:
         usual = families.most_common(1)[0][0]
         at, text, family = next(address for address in known if address[2] != usual)
         usual_at = next(at for at, _, other in known if other == usual)
-        yield _Mixed(at, text, _FAMILIES[family], usual_at, _FAMILIES[usual])
-
-
-def _mixed_families(message: Message, mixed: _Mixed) -> Finding:
-    hint = Message("check.families.fix", "use one family on all servers")
-    return Finding(message, hint, pointer=mixed.at, related=(Related(mixed.usual_at, mixed.usual),))
+        yield at, text, family, Related(usual_at, usual)
 
 
 RULES = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from socket import AF_INET, AF_INET6, inet_ntop
+from ipaddress import ip_address
 from typing import NamedTuple
 
 from hccl_kit.base.message import Message
@@ -24,9 +24,8 @@ class _Segment(NamedTuple):
     width: int
 
     def __str__(self) -> str:
-        family = AF_INET if self.width == 32 else AF_INET6
         first = (self.bits << self.width - self.prefix).to_bytes(self.width // 8, "big")
-        return f"{inet_ntop(family, first)}/{self.prefix}"
+        return f"{ip_address(first)}/{self.prefix}"
 
 
 def segments_not_planes(table: RankTable, product: Product) -> Iterator[Finding]:

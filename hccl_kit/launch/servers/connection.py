@@ -16,8 +16,8 @@ from typing import IO, Generic, TypeVar
 
 from hccl_kit.agent.lines import SILENCE, Lines
 from hccl_kit.base.message import Message
+from hccl_kit.base.process_end import exit_code, killed_by
 from hccl_kit.base.terminal import printable
-from hccl_kit.base.wording import exit_code, killed_by
 
 PIECE = 1 << 16
 CONNECTING = 60.0

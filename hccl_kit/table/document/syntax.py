@@ -104,14 +104,14 @@ def _deeper_than(value: Any, limit: int, containers: int) -> bool:
     return True
 
 
-_TOKEN = re.compile(r'"|[\[\]{}]|NaN|-?Infinity|-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?')
+_SIGN = r'"|[\[\]{}]|NaN|-?Infinity|-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?'
 
 
 def _refusals(text: str) -> Iterator[_Located]:
     """Everything in a text that is refused, in one pass without recursion; stops at the first syntax error."""
     open_objects: list[dict[str, int]] = []
-    position = 0
-    while match := _TOKEN.search(text, position):
+    position, signs = 0, re.compile(_SIGN)
+    while match := signs.search(text, position):
         sign, start, position = match[0], match.start(), match.end()
         if sign == '"':
             try:
