@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -11,11 +12,9 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from hccl_kit import __version__
-from hccl_kit.base.argument_problem import MISSING, UNKNOWN, problem
 from hccl_kit.base.colors import with_labels
 from hccl_kit.base.errors import EXIT_CANNOT_RUN, EXIT_PIPE, KitError
-from hccl_kit.base.help_format import HelpFormatter
-from hccl_kit.base.help_text import HELP
+from hccl_kit.base.help_text import HELP, HelpFormatter
 from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import settle, wants_color
 from hccl_kit.base.translation import LANGUAGES, OPTION, choose_language, translated
@@ -23,6 +22,23 @@ from hccl_kit.base.typos import nearest
 
 PAIRS = "KEY=VALUE"
 """The metavar of options whose values are pairs."""
+MISSING = "the following arguments are required"
+UNKNOWN = "unrecognized arguments"
+PROBLEMS = {
+    "base.arguments-missing": f"{MISSING}: {{names}}",
+    "base.arguments-unknown": f"{UNKNOWN}: {{words}}",
+    "base.argument": "argument {name}: {problem}",
+    "base.argument-choice": "invalid choice: {value} (choose from {choices})",
+    "base.argument-type": "invalid {type} value: {value}",
+    "base.argument-conflict": "not allowed with argument {other}",
+    "base.argument-of-several": "one of the arguments {names} is required",
+    "base.argument-value": "expected one argument",
+    "base.argument-values": "expected at least one argument",
+    "base.argument-no-value": "ignored explicit argument {value}",
+    "base.argument-dashes": "'--' is not a value",
+    "base.argument-path": "'' is not a path",
+}
+"""The texts of Python 3.10 to 3.12, and those that `arguments` gives to argparse, by the ids of their messages."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -196,3 +212,12 @@ def _width() -> int:
         return min(100, os.get_terminal_size().columns - 2)
     except OSError:  # standard output is not a terminal
         return 100
+
+
+def problem(text: str) -> str:
+    """The message that `text` is an instance of; `text` itself if it is none that is known."""
+    for id_, template in PROBLEMS.items():
+        pattern = re.sub(r"\\{(\w+)\\}", r"(?P<\1>.+?)", re.escape(template))
+        if match := re.fullmatch(pattern, text, re.DOTALL):
+            return Message(id_, template, **{name: problem(value) for name, value in match.groupdict().items()})
+    return text

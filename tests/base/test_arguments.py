@@ -4,8 +4,7 @@ from typing import NoReturn
 
 import pytest
 
-from hccl_kit.base.argument_problem import problem
-from hccl_kit.base.arguments import Parser, a_path
+from hccl_kit.base.arguments import Parser, a_path, problem
 from hccl_kit.base.message import Message
 from hccl_kit.base.translation import speak
 
