@@ -5,8 +5,6 @@ hide another: a misspelled key hides the number without quotes behind it. What n
 or a missing value, stays and is reported.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple

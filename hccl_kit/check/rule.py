@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
-from typing import Generic, NamedTuple, ParamSpec
+from typing import Generic, ParamSpec
 
 from hccl_kit.base.message import Message
 from hccl_kit.table.finding import Finding, Severity
@@ -20,47 +20,6 @@ DUPLICATE = ('"IP" is repeate',)
 TOPOLOGY = "HK4"
 
 
-class Family(NamedTuple):
-    """The rules whose ids begin alike: what they have in common, and what that is in detail."""
-
-    name: Message
-    about: Message
-
-
-FAMILIES = {
-    "HK0": Family(
-        Message("check.text", "text"),
-        Message("check.text-about", "the bytes of the file, and its JSON"),
-    ),
-    "HK1": Family(
-        Message("check.structure", "structure"),
-        Message("check.structure-about", "the kind of document, its keys and values"),
-    ),
-    "HK2": Family(
-        Message("check.identity", "identity"),
-        Message("check.identity-about", "ranks, devices, servers"),
-    ),
-    "HK3": Family(
-        Message("check.network", "network"),
-        Message("check.network-about", "addresses and ports"),
-    ),
-    TOPOLOGY: Family(
-        Message("check.topology", "topology"),
-        Message("check.topology-about", "which cards of a server, and how many"),
-    ),
-    "HK5": Family(
-        Message("check.plan", "launch plan"),
-        Message("check.plan-about", "what a launcher requires of a table"),
-    ),
-    "HK6": Family(
-        Message("check.cluster", "server and cluster"),
-        Message("check.cluster-about", "host, network and cards, before a job starts"),
-    ),
-    "HK7": Family(
-        Message("check.faults", "first faults"),
-        Message("check.faults-about", "what broke a job, by its logs"),
-    ),
-}
 KINDS = {"HK6": ("node",)}
 """The kinds of a family whose rules are for other things than tables, unless a rule names its own."""
 

@@ -16,8 +16,6 @@ examples:
 Exit codes: 0 no error; 1 errors; 2 could not run.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -45,7 +43,7 @@ from hccl_kit.cli.options import add_product, add_selection, product_name
 from hccl_kit.cli.settings import Settings, settings_for
 from hccl_kit.table.document import decode
 from hccl_kit.table.folder import tables_in
-from hccl_kit.table.hosts import prefix_length
+from hccl_kit.table.ip import prefix_length
 from hccl_kit.table.products import Product, product_or_auto
 from hccl_kit.table.reading import load
 from hccl_kit.table.source import MAX_BYTES, STDIN

@@ -9,8 +9,6 @@
 of the command line take precedence.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Mapping, Sequence

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from ipaddress import IPv6Address
+from ipaddress import IPv4Network, IPv6Address
 
-_OCTET = "(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
-IPV4 = rf"(?:{_OCTET}\.){{3}}{_OCTET}"
-EID = "[0-9a-fA-F]{32}"
-"""An address of the unified bus of Atlas 950."""
+HEX_DIGITS = "0123456789abcdefABCDEF"
+EID_DIGITS = 32
+"""Digits of an EID, an address of the unified bus of Atlas 950."""
 PORT = "[0-9]{1,4}/[0-9]{1,4}|d2h"
 """A port of an address of version 2.0: "die/port" or "d2h"."""
 
+_OCTETS = frozenset(map(str, range(256)))
 _ZEROS = bytes(4)
 UNSPECIFIED = ".".join(map(str, _ZEROS))
 """0.0.0.0, which HCCL treats as no address; it treats :: as an address."""
@@ -29,12 +28,18 @@ Address = tuple[int, bytes, str]
 """IP version (4 or 6), binary form and interface (the part after "%") of an address."""
 
 
+def is_ipv4(text: str) -> bool:
+    """Whether inet_pton reads the text as an IPv4 address."""
+    octets = text.split(".")
+    return len(octets) == 4 and _OCTETS.issuperset(octets)
+
+
 def parse_address(text: str) -> Address | None:
     """The address as HCCL reads it (R12): as inet_pton, with "%interface" allowed, not trimmed."""
     address, percent, interface = text.partition("%")
     if percent and not (address and interface):
         return None
-    if re.fullmatch(IPV4, address):
+    if is_ipv4(address):
         return 4, bytes(map(int, address.split("."))), interface
     try:
         return 6, IPv6Address(address).packed, interface
@@ -45,7 +50,7 @@ def parse_address(text: str) -> Address | None:
 def fits(kind: str, text: str) -> bool:
     """Whether `text` is a valid address of the type `kind` of version 2.0: EID, IPV4 or IPV6."""
     if kind == "EID":
-        return re.fullmatch(EID, text) is not None
+        return len(text) == EID_DIGITS and not text.strip(HEX_DIGITS)
     return parse_address(text) is not None and (":" in text) == (kind == "IPV6")
 
 
@@ -79,3 +84,13 @@ def reserved_range(text: str) -> str | None:
 def split_addresses(text: str | None) -> list[str]:
     """The parts of a comma-separated list as HCCL splits it: a trailing comma adds nothing."""
     return text.removesuffix(",").split(",") if text else []
+
+
+def prefix_length(netmask: str) -> int | None:
+    """24 for `255.255.255.0` or `24`; None if `netmask` is not valid."""
+    if netmask.isascii() and netmask.isdecimal():
+        return int(netmask) if len(netmask) <= 3 and int(netmask) <= 128 else None
+    try:
+        return IPv4Network(f"0.0.0.0/{netmask}").prefixlen
+    except ValueError:
+        return None

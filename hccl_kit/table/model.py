@@ -5,9 +5,6 @@ NamedTuples instead of dataclasses: a table of 65,536 devices is created in a th
 No file format, no rule, no I/O: `formats` converts documents to these values and back, `check.rules` checks them.
 """
 
-from __future__ import annotations
-
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
@@ -217,7 +214,7 @@ class RankTable(_Table):
         different = set(texts)
         # An IPv4 address has one spelling, so different texts are different addresses.
         are_unique = len(different) == len(texts) and ip.UNSPECIFIED not in different
-        return are_unique and all(map(re.compile(ip.IPV4).fullmatch, texts))
+        return are_unique and all(map(ip.is_ipv4, texts))
 
     def devices(self) -> Iterator[tuple[Server, Device]]:
         """Every device with its server, in the order of the document."""

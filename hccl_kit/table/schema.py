@@ -17,8 +17,8 @@ from hccl_kit.base.schemas import load
 from hccl_kit.base.typos import MAX_UNKNOWN, find_typos, nearest
 from hccl_kit.base.wording import counted, row
 from hccl_kit.table.document import shown
-from hccl_kit.table.finding import MAX_FINDINGS, Edit, Finding
-from hccl_kit.table.hccl_parser.structure import code_of_missing, code_of_number, code_of_type
+from hccl_kit.table.finding import MAX_FINDINGS, NO_CODE, Edit, Finding
+from hccl_kit.table.hccl_parser.reading import INVALID, MISSING, number
 from hccl_kit.table.pointer import Pointer
 
 if TYPE_CHECKING:
@@ -33,6 +33,19 @@ _JSON_TYPES = {
 }
 _MAIN_ITEMS = ("#/$defs/server", "#/$defs/rank")
 """What the schemas of versions 1.0, 1.2 and 2.0 call the items of server_list and rank_list."""
+_CODED_NUMBERS = {
+    "1.0": ("rank_id",),
+    "1.2": ("rank_id", "super_device_id"),
+    "1.1": (),
+    "template2_cloud": (),
+    "template2_lab": ("rank_id",),
+}
+"""By version: the numeric strings for which HCCL reports a code. Version 2.0 has none.
+
+If a table has one error, its code is that of `first_error`; these facts are for tables with several. EI0017 is for
+strings only, except in 2.0.
+"""
+_RANK_LIST, _GROUPS = "2.0", ("template2_cloud", "template2_lab")
 _LENGTHS = ("minLength", "maxLength", "minItems", "maxItems")
 
 
@@ -77,7 +90,7 @@ def _missing(error: ValidationError, pointer: Pointer, version: str) -> Iterator
     for key in rules["required"]:
         if key in written:
             continue
-        code = code_of_missing(version, pointer, is_text=rules["properties"][key].get("type") != "array")
+        code = _code_of_missing(version, pointer, is_text=rules["properties"][key].get("type") != "array")
         like = meant.get(key) or nearest(key, unknown[:MAX_UNKNOWN], 0.7)
         if like:
             message = Message(
@@ -141,7 +154,7 @@ def _unfit(error: ValidationError, pointer: Pointer, version: str) -> Iterator[F
         if rule == "HK104":
             message = Message("HK104.number", "{key} is {value}; {expected}", key=key, value=written, expected=expected)
         fix = _trimmed(str(value), str(error.validator_value), pointer)
-        code = code_of_number(version, str(pointer[-1]), str(value))
+        code = _code_of_number(version, str(pointer[-1]), str(value))
         yield Finding(message, pointer=pointer, fix=fix, hccl_error=code, rule=rule)
     else:
         wanted = shown(error.validator_value)
@@ -169,7 +182,7 @@ def _wrong_type(wanted: str, key: str, value: object, pointer: Pointer, version:
     elif wanted == "integer" and isinstance(value, str) and re.fullmatch(" *(0|[1-9][0-9]{0,9}) *", value):
         hint = Message("HK102.integer.fix", "write {value} without quotes", value=value.strip())
         fix = (Edit(pointer, value.strip()),)
-    return Finding(message, hint, pointer=pointer, fix=fix, hccl_error=code_of_type(version, wanted), rule="HK102")
+    return Finding(message, hint, pointer=pointer, fix=fix, hccl_error=_code_of_type(version, wanted), rule="HK102")
 
 
 def _wrong_length(error: ValidationError, key: str) -> Message:
@@ -210,3 +223,28 @@ def _with_type(value: object) -> str:
     if isinstance(value, bool):
         return Message("HK102.value", "the value {value}", value=shown(value))
     return Message("HK102.number", "the number {value}", value=shown(value))
+
+
+def _code_of_missing(version: str, pointer: Pointer, *, is_text: bool) -> str | None:
+    """The code of a key that is missing in the object at `pointer`; None: that of the rule (HK101)."""
+    if version not in _CODED_NUMBERS:
+        return None
+    if "super_pod_list" in pointer and is_text:
+        return INVALID
+    return None if is_text else NO_CODE
+
+
+def _code_of_type(version: str, wanted: str) -> str | None:
+    """The code of a value that does not have the type `wanted`; None: that of the rule (HK102)."""
+    if version == _RANK_LIST:
+        return {"array": INVALID, "object": MISSING}.get(wanted, NO_CODE)
+    if version in _GROUPS and wanted == "object":
+        return MISSING  # an item, in which HCCL looks for a string first
+    return NO_CODE if version in _CODED_NUMBERS and wanted != "string" else None
+
+
+def _code_of_number(version: str, key: str, text: str) -> str | None:
+    """The code of a string that is not a number; None: that of the rule (HK103). HCCL reads "3x" as 3."""
+    if version not in _CODED_NUMBERS:
+        return None
+    return None if key in _CODED_NUMBERS[version] and number(text) is None else NO_CODE

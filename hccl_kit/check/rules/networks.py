@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from ipaddress import ip_address
-from typing import NamedTuple
 
 from hccl_kit.base.message import Message
 from hccl_kit.base.network import is_loopback
@@ -18,6 +17,8 @@ from hccl_kit.table.pointer import Pointer
 from hccl_kit.table.products import Product
 
 _FIX = Message("check.families.fix", "use one family on all servers")
+_Segment = tuple[bytes, int]
+"""The first address of a network, and the length of its prefix."""
 
 
 def device_ip_families(table: RankTable, _product: Product) -> Iterator[Finding]:
@@ -87,18 +88,6 @@ def _mixed(named: list[tuple[Pointer, str]]) -> Iterator[tuple[Pointer, str, str
         yield at, text, family, Related(usual_at, usual)
 
 
-class _Segment(NamedTuple):
-    """A network: the first bits of its addresses; all bits of one are `width`."""
-
-    bits: int
-    prefix: int
-    width: int
-
-    def __str__(self) -> str:
-        first = (self.bits << self.width - self.prefix).to_bytes(self.width // 8, "big")
-        return f"{ip_address(first)}/{self.prefix}"
-
-
 def segments_not_planes(table: RankTable, product: Product) -> Iterator[Finding]:
     """The subnets of the addresses do not match the planes of the product.
 
@@ -131,10 +120,10 @@ def segments_not_planes(table: RankTable, product: Product) -> Iterator[Finding]
                 "HK319.segments",
                 "{address} is in {odd}; {network} has {count} segments, most ports are in {usual}",
                 address=shown(device.ip),
-                odd=odd,
+                odd=_written(odd),
                 network=network,
                 count=len(counts),
-                usual=usual,
+                usual=_written(usual),
             )
             hint = Message("HK319.fix", "give the ports one segment, or make sure that a router connects them")
             yield Finding(message, hint, pointer=(*device.at, "device_ip"))
@@ -146,7 +135,7 @@ def segments_not_planes(table: RankTable, product: Product) -> Iterator[Finding]
                 "{address} of plane {plane} is in {usual}, the segment of plane {other}",
                 address=shown(device.ip),
                 plane=plane,
-                usual=usual,
+                usual=_written(usual),
                 other=other,
             )
             hint = Message(
@@ -160,8 +149,15 @@ def _segment(device: Device, prefix: int) -> _Segment | None:
     address = parse_address(texts[0]) if (texts := split_addresses(device.ip)) else None
     if address is None:
         return None
-    width = len(address[1]) * 8
-    return _Segment(int.from_bytes(address[1], "big") >> width - prefix, prefix, width) if prefix <= width else None
+    size = len(address[1])
+    host_bits = size * 8 - prefix
+    if host_bits < 0:
+        return None
+    return (int.from_bytes(address[1], "big") >> host_bits << host_bits).to_bytes(size, "big"), prefix
+
+
+def _written(segment: _Segment) -> str:
+    return f"{ip_address(segment[0])}/{segment[1]}"
 
 
 def address_of_no_network(table: RankTable, _product: Product) -> Iterator[Finding]:

@@ -3,8 +3,6 @@
 Hostile input gives an error of the document, never an exception, in time and memory proportional to its size.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Which kind of document a JSON value is, by its keys and its version."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

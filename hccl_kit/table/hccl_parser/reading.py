@@ -4,8 +4,6 @@ A string that is missing or of another type is EI0017. A list or object must onl
 if it is empty; a string or number counts as a list with one item, in which no key is found.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Any, NamedTuple, NoReturn
 

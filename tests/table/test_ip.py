@@ -1,4 +1,4 @@
-from hccl_kit.table.hosts import prefix_length
+from hccl_kit.table.ip import prefix_length
 
 
 def test_parses_netmasks_as_printed_by_the_driver() -> None:
