@@ -5,7 +5,7 @@ NamedTuples instead of dataclasses: a table of 65,536 devices is created in a th
 No file format, no rule, no I/O: `formats` converts documents to these values and back, `check.rules` checks them.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
@@ -202,7 +202,7 @@ class RankTable(_Table):
     @cached_property
     def keys(self) -> frozenset[str]:
         """The keys in the `extra` of any device."""
-        return frozenset().union(*[device.extra for device in self.every if device.extra is not NOTHING])
+        return keys_of(self.every)
 
     @cached_property
     def has_plain_addresses(self) -> bool:
@@ -237,3 +237,11 @@ class RankTable(_Table):
     def by_rank(self) -> tuple[tuple[Server, Device], ...]:
         """Every device with its server, in the order of the ranks."""
         return tuple(sorted(self.devices(), key=lambda pair: pair[1].rank))
+
+
+Holder = RankTable | Server | Device | Level | Address
+
+
+def keys_of(holders: Iterable[Holder]) -> frozenset[str]:
+    """The keys in the `extra` of any of these."""
+    return frozenset().union(*[holder.extra for holder in holders if holder.extra is not NOTHING])

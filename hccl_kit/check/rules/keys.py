@@ -12,11 +12,9 @@ from hccl_kit.check.rule import ALL_KINDS, Rule
 from hccl_kit.table.bounds import READY
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Edit, Finding
-from hccl_kit.table.model import Address, Device, Level, RankTable, Server
+from hccl_kit.table.model import Device, Holder, RankTable, keys_of
 from hccl_kit.table.pointer import Pointer
 from hccl_kit.table.products import ANY_PRODUCT, Product
-
-Holder = RankTable | Server | Device | Level | Address
 
 _PORTS = ("device_port", "host_port", "device_vnic_port", "backup_device_port")
 _DEVICE = ("device_ip", *_PORTS, "backup_device_ip", "net_position", "net_protocol")
@@ -173,7 +171,8 @@ def _keys(table: RankTable, kind: str) -> frozenset[str]:
     """The keys of all objects of a kind that no field of theirs holds."""
     if kind == "device":
         return table.keys
-    return frozenset().union(*[holder.extra for _, holder in _placed(table, kind) if holder.extra])
+    holders = {"table": (table,), "server": table.servers, "level": table.every_level, "address": table.every_address}
+    return keys_of(holders[kind])
 
 
 def _placed(table: RankTable, kind: str) -> Iterator[tuple[Pointer, Holder]]:

@@ -111,6 +111,8 @@ def _findings_of_name(name: str) -> Iterator[Finding]:
 
 
 def _not_utf8(data: bytes | str, text: str) -> Finding | None:
+    if text.isascii():  # nearly every table
+        return None
     raw = data.encode("utf-8", errors="surrogatepass") if isinstance(data, str) else data
     if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
         message = Message("HK002.utf16", "the file is UTF-16; a rank table must be UTF-8")
