@@ -10,11 +10,12 @@ from hccl_kit.table.products import Product
 
 TableRule: TypeAlias = Rule[[RankTable, Product]]
 
-NOT_JSON: TableRule = Rule(
-    "HK001",
-    "invalid-json",
-    hccl_error="EI0004",
-    doc="""
+RULES: tuple[TableRule, ...] = (
+    Rule(
+        "HK001",
+        "invalid-json",
+        hccl_error="EI0004",
+        doc="""
 The text is not JSON.
 
 What:           the file is not a JSON document: a comment, an extra comma, a missing bracket, text after the end.
@@ -24,13 +25,12 @@ Fix:            correct the marked place.
 HCCL:           EI0004, Failed to parse the ranktable file (R3). Its parser of versions 1.x reads one value and takes
                 what comes after it; other programs do not, so that is an error here, without code.
 """,
-)
-
-NOT_UTF8: TableRule = Rule(
-    "HK002",
-    "invalid-utf8",
-    hccl_error="EI0004",
-    doc="""
+    ),
+    Rule(
+        "HK002",
+        "invalid-utf8",
+        hccl_error="EI0004",
+        doc="""
 The text is not UTF-8.
 
 What:           the bytes of the file are not UTF-8: UTF-16 from an editor, GBK, or binary data.
@@ -39,13 +39,12 @@ Example:        a table saved as "Unicode" on Windows.
 Fix:            save it as UTF-8, or `iconv -f UTF-16 -t UTF-8 old.json > new.json`.
 HCCL:           EI0004, Failed to parse the ranktable file (R3).
 """,
-)
-
-BYTE_ORDER_MARK: TableRule = Rule(
-    "HK003",
-    "byte-order-mark",
-    severity="warning",
-    doc="""
+    ),
+    Rule(
+        "HK003",
+        "byte-order-mark",
+        severity="warning",
+        doc="""
 The file starts with a byte order mark.
 
 What:           the three bytes EF BB BF stand before the first bracket.
@@ -54,12 +53,11 @@ Example:        a table saved as "UTF-8 with BOM".
 Fix:            save it as UTF-8 without BOM.
 HCCL:           accepts it; other programs that read the table may not.
 """,
-)
-
-KEY_TWICE: TableRule = Rule(
-    "HK004",
-    "duplicate-key",
-    doc="""
+    ),
+    Rule(
+        "HK004",
+        "duplicate-key",
+        doc="""
 An object has the same key twice.
 
 What:           a key occurs twice in one object of the file.
@@ -68,12 +66,11 @@ Example:        {"rank_id": "0", "device_ip": "192.168.1.1", "rank_id": "1"}
 Fix:            remove the one that is wrong.
 HCCL:           does not look for it; its parser keeps one of the two.
 """,
-)
-
-NESTED_TOO_DEEPLY: TableRule = Rule(
-    "HK005",
-    "nesting-too-deep",
-    doc="""
+    ),
+    Rule(
+        "HK005",
+        "nesting-too-deep",
+        doc="""
 Brackets are nested too deeply.
 
 What:           objects and arrays are nested far deeper than a rank table needs.
@@ -82,12 +79,11 @@ Example:        a thousand opening brackets.
 Fix:            generate the table again.
 HCCL:           has no known limit; this program has one, to bound its memory.
 """,
-)
-
-NUMBER_TOO_LARGE: TableRule = Rule(
-    "HK006",
-    "number-too-large",
-    doc="""
+    ),
+    Rule(
+        "HK006",
+        "number-too-large",
+        doc="""
 A number is too large.
 
 What:           a number of more digits than any parser keeps.
@@ -96,12 +92,11 @@ Example:        "rank_id": 1000000000000000000000000
 Fix:            write the number that was meant.
 HCCL:           has no known limit; this program has one, to bound its memory.
 """,
-)
-
-FILE_TOO_LARGE: TableRule = Rule(
-    "HK007",
-    "file-too-large-for-hccl",
-    doc="""
+    ),
+    Rule(
+        "HK007",
+        "file-too-large-for-hccl",
+        doc="""
 The file is larger than HCCL reads.
 
 What:           the file has more than 40 MiB.
@@ -110,13 +105,12 @@ Example:        a table in which one program appended to another's output.
 Fix:            leave out what HCCL does not read; 65,536 devices fit into 20 MiB.
 HCCL:           no code; the log only (R4).
 """,
-)
-
-PATH: TableRule = Rule(
-    "HK008",
-    "path-suffix",
-    severity="warning",
-    doc="""
+    ),
+    Rule(
+        "HK008",
+        "path-suffix",
+        severity="warning",
+        doc="""
 The path does not have ".json" at its end only.
 
 What:           the path does not end in ".json", or holds ".json" before its end too.
@@ -125,12 +119,11 @@ Example:        table.txt; /data/a.json.d/table.json
 Fix:            rename the file or its folder before RANK_TABLE_FILE names it.
 HCCL:           no code; the log says "not a valid .json file" (R2).
 """,
-)
-
-BEYOND_US: TableRule = Rule(
-    "HK009",
-    "file-too-large",
-    doc="""
+    ),
+    Rule(
+        "HK009",
+        "file-too-large",
+        doc="""
 The file is larger than this program reads.
 
 What:           the file is larger than 256 MiB, or holds more than 16 million objects and arrays.
@@ -139,14 +132,13 @@ Example:        the path of a log or a checkpoint in place of the table.
 Fix:            name the rank table; one of 65,536 devices takes about 11 MiB.
 HCCL:           refuses more than 40 MiB of versions 1.x (R4) and more than 1 GiB of version 2.0.
 """,
-)
-
-KEY_MISSING: TableRule = Rule(
-    "HK101",
-    "missing-key",
-    hccl_error="EI0017",
-    names_key=False,
-    doc="""
+    ),
+    Rule(
+        "HK101",
+        "missing-key",
+        hccl_error="EI0017",
+        names_key=False,
+        doc="""
 A required key is missing.
 
 What:           an object lacks a key that HCCL always reads.
@@ -157,13 +149,12 @@ Fix:            add the key; the finding names it, and the misspelled key if the
 HCCL:           EI0017, Config X is missing in the ranktable file (R5, R7). In versions 1.x and template 2 no code for a
                 list, the log only, and EI0014 for a key of a super pod.
 """,
-)
-
-OTHER_TYPE: TableRule = Rule(
-    "HK102",
-    "wrong-type",
-    hccl_error="EI0017",
-    doc="""
+    ),
+    Rule(
+        "HK102",
+        "wrong-type",
+        hccl_error="EI0017",
+        doc="""
 A value has the wrong type.
 
 What:           a number where a string is expected, or the reverse, or an array, an object or null.
@@ -177,14 +168,13 @@ HCCL:           EI0017, Config X is missing in the ranktable file, though the ke
                 server_count, if `server_list` is not a list and counts as one of one item. It takes a table whose
                 `device_ip` or `rank_ip` it can do without, after the same EI0017 in the log.
 """,
-)
-
-NO_NUMBER: TableRule = Rule(
-    "HK103",
-    "invalid-number",
-    hccl_error="EI0014",
-    variables=("rank_id", "server_count", "super_device_id"),
-    doc="""
+    ),
+    Rule(
+        "HK103",
+        "invalid-number",
+        hccl_error="EI0014",
+        variables=("rank_id", "server_count", "super_device_id"),
+        doc="""
 A rank or count is not a number.
 
 What:           `rank_id`, `server_count` or `super_device_id` is not a decimal number of 1 to 10 digits.
@@ -196,12 +186,11 @@ HCCL:           EI0014, rank_id "is a non-negative integer." (R8, R17, R29), and
                 `server_count`, the counts of template 2 and in version 1.1, the log only. It takes a text that begins
                 with a number.
 """,
-)
-
-DEVICE_ID_NO_NUMBER: TableRule = Rule(
-    "HK104",
-    "invalid-device-id",
-    doc="""
+    ),
+    Rule(
+        "HK104",
+        "invalid-device-id",
+        doc="""
 A device id is not a number.
 
 What:           `device_id` is not a decimal number of 1 to 10 digits.
@@ -211,13 +200,12 @@ Example:        "device_id": "davinci0"
 Fix:            write the physical id: the N of /dev/davinciN.
 HCCL:           no code; the log only (R11). It takes a text that begins with a number.
 """,
-)
-
-NO_RANK_TABLE: TableRule = Rule(
-    "HK105",
-    "not-a-rank-table",
-    hccl_error="EI0017",
-    doc="""
+    ),
+    Rule(
+        "HK105",
+        "not-a-rank-table",
+        hccl_error="EI0017",
+        doc="""
 The document is not an HCCL rank table.
 
 What:           a file of another kind, which the finding names: a topology file, a table of an inference server, ...
@@ -226,14 +214,13 @@ Example:        the prefill/decode table of vllm-ascend given as RANK_TABLE_FILE
 Fix:            set RANK_TABLE_FILE to a rank table; the finding says where to get it.
 HCCL:           EI0017 for the first string that it looks for (status), no code if only server_list is missing.
 """,
-)
-
-UNKNOWN_VERSION: TableRule = Rule(
-    "HK107",
-    "unknown-version",
-    hccl_error="EI0014",
-    variables=("version",),
-    doc="""
+    ),
+    Rule(
+        "HK107",
+        "unknown-version",
+        hccl_error="EI0014",
+        variables=("version",),
+        doc="""
 The version is unknown.
 
 What:           HCCL has no parser for the value of `version`.
@@ -242,14 +229,13 @@ Example:        "version": "1"; "version": "v1.0"
 Fix:            write "1.0", or "1.2" for the super pods of Atlas A3, or "2.0" for Atlas 950.
 HCCL:           EI0014, version "a valid version number."
 """,
-)
-
-OTHER_GENERATION: TableRule = Rule(
-    "HK108",
-    "unsupported-version",
-    hccl_error="EI0014",
-    variables=("version",),
-    doc="""
+    ),
+    Rule(
+        "HK108",
+        "unsupported-version",
+        hccl_error="EI0014",
+        variables=("version",),
+        doc="""
 The product does not read this version.
 
 What:           the table is made for another generation of hardware than the product named.
@@ -262,14 +248,13 @@ HCCL:           EI0014, version "a valid version number.", for version 2.0. Atla
                 parser of template 2 asks for no product and accepts it; the manual has it for 910 only, so on other
                 products that is an error here, without code.
 """,
-)
-
-NOT_READY: TableRule = Rule(
-    "HK109",
-    "table-not-ready",
-    severity="warning",
-    stops=True,
-    doc="""
+    ),
+    Rule(
+        "HK109",
+        "table-not-ready",
+        severity="warning",
+        stops=True,
+        doc="""
 The table is not ready yet.
 
 What:           `status` is "initializing": the program that fills the table has not finished.
@@ -278,14 +263,13 @@ Example:        hccl.json of a job on Kubernetes, read before all pods run.
 Fix:            wait for "completed"; if it does not come, check the program that writes the table.
 HCCL:           waits, then a timeout (R6).
 """,
-)
-
-OTHER_LIST: TableRule = Rule(
-    "HK112",
-    "version-list-mismatch",
-    hccl_error="EI0014",
-    variables=("version",),
-    doc="""
+    ),
+    Rule(
+        "HK112",
+        "version-list-mismatch",
+        hccl_error="EI0014",
+        variables=("version",),
+        doc="""
 The version does not match the list in the file.
 
 What:           `version` names one format, and the file holds the list of another.
@@ -295,12 +279,11 @@ Fix:            write the version of the list in the file, or generate the table
 HCCL:           EI0014, version, if it has no parser for it; else no code, the log only (section 1.0, R7), and EI0017
                 for the first text that the parser misses: on Atlas 950 rank_count.
 """,
-)
-
-DRAFT: TableRule = Rule(
-    "HK113",
-    "draft-version",
-    doc="""
+    ),
+    Rule(
+        "HK113",
+        "draft-version",
+        doc="""
 The document is a draft of version 2.0.
 
 What:           the levels have the keys level, id, fabric_type and rank_addrs of the time before the release.
@@ -309,12 +292,11 @@ Example:        {"level": 0, "id": "az0-rack0", "fabric_type": "INNER", "rank_ad
 Fix:            generate the table again with the tool of the installed release.
 HCCL:           EI0017, Config net_layer is missing in the ranktable file; no code where rank_count is a text (R34).
 """,
-)
-
-OUT_OF_BOUNDS: TableRule = Rule(
-    "HK114",
-    "number-out-of-range",
-    doc="""
+    ),
+    Rule(
+        "HK114",
+        "number-out-of-range",
+        doc="""
 A number is out of range.
 
 What:           a number of version 2.0 is lower or higher than its field accepts.
@@ -324,12 +306,11 @@ Fix:            write a number within the bounds that the message names.
 HCCL:           EI0014 for rank_id and rank_count, and for a number below 0 of any other required key; no code else, the
                 parser refuses the table (R34). It takes the `listen_port` 65536, which is not a valid port.
 """,
-)
-
-LENGTH: TableRule = Rule(
-    "HK115",
-    "invalid-length",
-    doc="""
+    ),
+    Rule(
+        "HK115",
+        "invalid-length",
+        doc="""
 A string or list is too short or too long.
 
 What:           a string or list of version 2.0 has fewer or more items than its field accepts.
@@ -339,12 +320,11 @@ Fix:            write as many as the message names.
 HCCL:           EI0014 for `addr` and for an empty `rank_list`, else no code; the parser refuses the table (R34). It
                 counts every port of `ports` once, so it takes more than 16 if some are duplicates.
 """,
-)
-
-NO_SUCH_WORD: TableRule = Rule(
-    "HK116",
-    "unknown-value",
-    doc="""
+    ),
+    Rule(
+        "HK116",
+        "unknown-value",
+        doc="""
 A value is not one of the accepted values.
 
 What:           a field of version 2.0 with a fixed set of values holds another one.
@@ -353,7 +333,5 @@ Example:        "addr_type": "IP", "net_type": "MESH"
 Fix:            write one of the values that the message names.
 HCCL:           no code; the parser refuses the table (R34).
 """,
+    ),
 )
-
-RULES = tuple(rule for rule in globals().values() if isinstance(rule, Rule))
-"""All rules above."""
