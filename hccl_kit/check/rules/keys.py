@@ -9,25 +9,25 @@ from itertools import islice
 from hccl_kit.base.message import Message
 from hccl_kit.base.typos import MAX_UNKNOWN, find_typos, is_typo
 from hccl_kit.check.rule import ALL_KINDS, Rule
-from hccl_kit.table.bounds import READY
+from hccl_kit.table.bounds import READY, SUB_VERSION
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Edit, Finding
+from hccl_kit.table.formats import node_list, server_list
 from hccl_kit.table.model import Device, Holder, RankTable, keys_of
 from hccl_kit.table.pointer import Pointer
 from hccl_kit.table.products import ANY_PRODUCT, Product
 
-_PORTS = ("device_port", "host_port", "device_vnic_port", "backup_device_port")
-_DEVICE = ("device_ip", *_PORTS, "backup_device_ip", "net_position", "net_protocol")
+_DEVICE = ("device_ip", *server_list.DEVICE_TEXTS)
 OPTIONAL: Mapping[str, Mapping[str, tuple[str, ...]]] = {
-    "1.0": {"table": ("server_count",), "server": ("host_ip",), "device": _DEVICE},
+    "1.0": {"table": ("server_count",), "server": server_list.SERVER_TEXTS, "device": _DEVICE},
     "1.2": {
         "table": ("server_count", "super_pod_list"),
-        "server": ("host_ip",),
+        "server": server_list.SERVER_TEXTS,
         "device": (*_DEVICE, "super_device_id"),
     },
     "1.1": {
-        "table": ("heterog_sub_version", "mode", "master_ip", "master_port"),
-        "device": ("device_id", "rank_ip", "port", "sdid", "bind_device_id"),
+        "table": (SUB_VERSION, *node_list.TABLE_TEXTS),
+        "device": ("device_id", "rank_ip", *node_list.RANK_TEXTS),
     },
     "2.0": {
         "table": ("status", "detour"),
