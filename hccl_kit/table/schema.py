@@ -150,7 +150,9 @@ def _unfit(error: ValidationError, pointer: Pointer, version: str) -> Iterator[F
     elif error.validator == "pattern":
         expected = Message("table.decimal", "expected a decimal number of 1 to 10 digits without sign or spaces")
         rule = "HK104" if pointer[-1] == "device_id" else "HK103"
-        message = Message("table.number", "{key} is {value}; {expected}", key=key, value=written, expected=expected)
+        message = Message("HK103.number", "{key} is {value}; {expected}", key=key, value=written, expected=expected)
+        if rule == "HK104":
+            message = Message("HK104.number", "{key} is {value}; {expected}", key=key, value=written, expected=expected)
         fix = _trimmed(str(value), str(error.validator_value), pointer)
         code = _code_of_number(version, str(pointer[-1]), str(value))
         yield Finding(message, pointer=pointer, fix=fix, hccl_error=code, rule=rule)

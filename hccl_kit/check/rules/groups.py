@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from hccl_kit.base.message import Message
 from hccl_kit.check.rule import DUPLICATE, Rule
 from hccl_kit.check.rules.addresses import write_address
-from hccl_kit.check.rules.duplicates import first_defined, repeated, wrong_length
-from hccl_kit.table.bounds import LAB, MAX_NAME, NIC_LOCATION
+from hccl_kit.check.rules.duplicates import first_defined, repeated
+from hccl_kit.table.bounds import LAB, MAX_NAME, NIC_LOCATION, bytes_of
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Edit, Finding
 from hccl_kit.table.ip import parse_address, split_addresses
@@ -75,10 +75,27 @@ def name_length(table: RankTable, _product: Product) -> Iterator[Finding]:
     Fix:            write the name that the pod has in the cluster.
     HCCL:           no code for a long name, the log only; without name a pod ends in EI0014, rank_id.
     """
-    hint = Message("HK223.fix", "write the name that it has in the cluster")
     for least, names in ((0, _placed_groups(table)), (1, _placed_pods(table))):
         for at, name in names:
-            yield from wrong_length(name, at, hint, least=least, most=MAX_NAME)
+            length = bytes_of(name)
+            if not least <= length <= MAX_NAME:
+                message = Message(
+                    "HK223.empty",
+                    '"{key}" is empty; {least} to {most} are accepted',
+                    key=at[-1],
+                    least=least,
+                    most=MAX_NAME,
+                )
+                if length:
+                    message = Message(
+                        "HK223.length",
+                        '"{key}" has {length} bytes; {least} to {most} are accepted',
+                        key=at[-1],
+                        length=length,
+                        least=least,
+                        most=MAX_NAME,
+                    )
+                yield Finding(message, Message("HK223.fix", "write the name that it has in the cluster"), pointer=at)
 
 
 def device_per_rank(table: RankTable, _product: Product) -> Iterator[Finding]:

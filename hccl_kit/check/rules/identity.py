@@ -9,8 +9,8 @@ from hccl_kit.base.host_name import is_host
 from hccl_kit.base.message import Message
 from hccl_kit.base.network import is_loopback
 from hccl_kit.check.rule import DUPLICATE, SERVER_KINDS, Rule
-from hccl_kit.check.rules.duplicates import first_defined, repeated, wrong_length
-from hccl_kit.table.bounds import MAX_SERVER_ID
+from hccl_kit.check.rules.duplicates import first_defined, repeated
+from hccl_kit.table.bounds import MAX_SERVER_ID, bytes_of
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Finding
 from hccl_kit.table.model import RankTable, trimmed
@@ -85,9 +85,19 @@ def server_id_length(table: RankTable, _product: Product) -> Iterator[Finding]:
     Fix:            write the address or the name of the host.
     HCCL:           no code; the log only (R10).
     """
-    hint = Message("HK206.fix", "write the address or the name of the host")
     for server in table.servers:
-        yield from wrong_length(server.id, (*server.at, "server_id"), hint, most=MAX_SERVER_ID)
+        length = bytes_of(server.id)
+        if not 1 <= length <= MAX_SERVER_ID:
+            message = Message("HK206.empty", '"server_id" is empty; 1 to {most} are accepted', most=MAX_SERVER_ID)
+            if length:
+                message = Message(
+                    "HK206.length",
+                    '"server_id" has {length} bytes; 1 to {most} are accepted',
+                    length=length,
+                    most=MAX_SERVER_ID,
+                )
+            hint = Message("HK206.fix", "write the address or the name of the host")
+            yield Finding(message, hint, pointer=(*server.at, "server_id"))
 
 
 def empty_list(table: RankTable, _product: Product) -> Iterator[Finding]:

@@ -16,6 +16,7 @@ from hccl_kit.table.model import Device, RankTable
 from hccl_kit.table.pointer import Pointer
 from hccl_kit.table.products import Product
 
+_FIX = Message("check.families.fix", "use one family on all servers")
 _Segment = tuple[bytes, int]
 """The first address of a network, and the length of its prefix."""
 
@@ -39,7 +40,17 @@ def device_ip_families(table: RankTable, _product: Product) -> Iterator[Finding]
         named += [((*node.at, "node_addr"), node.id) for node in nodes]
         if next(host_ip_families(table, _product), None):
             return  # that is the mistake, and the ranks follow their nodes
-    yield from _mixed(named, "device_ip" if table.version != "1.1" else "rank_ip")
+    for at, text, family, usual in _mixed(named):
+        key = "device_ip" if table.version != "1.1" else "rank_ip"
+        message = Message(
+            "HK309.families",
+            '"{key}" {address} is {family}, and most of the table is {usual}',
+            key=key,
+            address=shown(text),
+            family=family,
+            usual=usual.message,
+        )
+        yield Finding(message, _FIX, pointer=at, related=(usual,))
 
 
 def host_ip_families(table: RankTable, _product: Product) -> Iterator[Finding]:
@@ -54,28 +65,27 @@ def host_ip_families(table: RankTable, _product: Product) -> Iterator[Finding]:
     key = "node_addr" if table.version == "1.1" else "host_ip"
     hosts = [(s, s.id if table.version == "1.1" else s.extra.get("host_ip")) for s in table.servers]
     named = [((*server.at, key), text) for server, text in hosts if isinstance(text, str)]
-    if len(hosts) > 1:
-        yield from _mixed(named, key)
+    for at, text, family, usual in _mixed(named) if len(hosts) > 1 else ():
+        message = Message(
+            "HK310.families",
+            '"{key}" {address} is {family}, and most of the table is {usual}',
+            key=key,
+            address=shown(text),
+            family=family,
+            usual=usual.message,
+        )
+        yield Finding(message, _FIX, pointer=at, related=(usual,))
 
 
-def _mixed(named: list[tuple[Pointer, str]], key: str) -> Iterator[Finding]:
-    """The finding on the first address of another family than most, if there are two."""
+def _mixed(named: list[tuple[Pointer, str]]) -> Iterator[tuple[Pointer, str, str, Related]]:
+    """The first address of another family than most: its place, its text, its family, and the first of the usual."""
     known = [(at, text, f"IPv{address[0]}") for at, text in named if (address := parse_usable(text))]
     families = Counter(family for _, _, family in known)
     if len(families) > 1:
         usual = families.most_common(1)[0][0]
         at, text, family = next(address for address in known if address[2] != usual)
         usual_at = next(at for at, _, other in known if other == usual)
-        message = Message(
-            "check.families",
-            '"{key}" {address} is {family}, and most of the table is {usual}',
-            key=key,
-            address=shown(text),
-            family=family,
-            usual=usual,
-        )
-        hint = Message("check.families.fix", "use one family on all servers")
-        yield Finding(message, hint, pointer=at, related=(Related(usual_at, usual),))
+        yield at, text, family, Related(usual_at, usual)
 
 
 def segments_not_planes(table: RankTable, product: Product) -> Iterator[Finding]:

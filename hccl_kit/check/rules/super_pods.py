@@ -8,8 +8,8 @@ from itertools import pairwise
 from hccl_kit.base.message import Message
 from hccl_kit.base.network import is_loopback
 from hccl_kit.check.rule import DUPLICATE, Rule
-from hccl_kit.check.rules.duplicates import first_defined, repeated, wrong_length
-from hccl_kit.table.bounds import MAX_NAME
+from hccl_kit.check.rules.duplicates import first_defined, repeated
+from hccl_kit.table.bounds import MAX_NAME, bytes_of
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Finding, Related
 from hccl_kit.table.model import RankTable, SuperPod
@@ -50,9 +50,21 @@ def pod_id_length(table: RankTable, product: Product) -> Iterator[Finding]:
     Fix:            write the Super Pod ID of `npu-smi info -t spod-info`, or a name of your choice.
     HCCL:           EI0014, super_pod_id "a valid non-empty string." (R31); no code for one that is too long.
     """
-    hint = Message("HK211.fix", "write the Super Pod ID of `npu-smi info -t spod-info`, or a name of your choice")
     for pod in pods_read(table, product):
-        yield from wrong_length(pod.id, (*pod.at, "super_pod_id"), hint, most=MAX_NAME)
+        length = bytes_of(pod.id)
+        if not 1 <= length <= MAX_NAME:
+            hint = Message(
+                "HK211.fix", "write the Super Pod ID of `npu-smi info -t spod-info`, or a name of your choice"
+            )
+            message = Message("HK211.empty", '"super_pod_id" is empty; 1 to {most} are accepted', most=MAX_NAME)
+            if length:
+                message = Message(
+                    "HK211.length",
+                    '"super_pod_id" has {length} bytes; 1 to {most} are accepted',
+                    length=length,
+                    most=MAX_NAME,
+                )
+            yield Finding(message, hint, pointer=(*pod.at, "super_pod_id"))
 
 
 def pod_twice(table: RankTable, product: Product) -> Iterator[Finding]:
