@@ -17,10 +17,10 @@ from hccl_kit.base.terminal import clean, settle, shown, wants_color
 from hccl_kit.base.translation import translated
 from hccl_kit.base.wording import system_reason
 
-YOUNG_OBJECTS = 300_000
+YOUNG_OBJECTS = 3_000_000
 """New objects before the collector looks for cycles, instead of 700. The table of 65,536 devices, the largest job of
-HCCL, has 240,000 and no cycles; looking for them would take a third of the time. So would it in the modules of a
-program, which are loaded after this one."""
+HCCL, has 240,000 in version 1.0 and 2,000,000 in version 2.0, and no cycles; looking for them would take a third of the
+time. The modules of a program, which are loaded after this one, have none either."""
 gc.set_threshold(YOUNG_OBJECTS)
 
 

@@ -51,6 +51,8 @@ def fits(kind: str, text: str) -> bool:
     """Whether `text` is a valid address of the type `kind` of version 2.0: EID, IPV4 or IPV6."""
     if kind == "EID":
         return len(text) == EID_DIGITS and not text.strip(HEX_DIGITS)
+    if kind == "IPV4" and is_ipv4(text):
+        return True
     return parse_address(text) is not None and (":" in text) == (kind == "IPV6")
 
 

@@ -203,7 +203,8 @@ def _reserved(table: RankTable) -> Iterator[tuple[Pointer, str, str]]:
         for text in split_addresses(device.ip):
             if range_ := reserved_range(text):
                 yield (*device.at, key), text, range_
-    for device in table.every if table.version == "2.0" else ():
+    has_more = any(address.type != "EID" and reserved_range(address.text) for address in table.every_address)
+    for device in table.every if has_more else ():
         for place, level in enumerate(device.levels):
             for number, address in enumerate(level.addresses):
                 if address.type != "EID" and (range_ := reserved_range(address.text)):
