@@ -1,6 +1,6 @@
 """The errors in the structure of a rank table, found with the published schemas.
 
-jsonschema takes 80 ms to import and seconds on a large table, so `formats` reads a table first and calls this module
+jsonschema takes 80 ms to import and seconds on a large table, so `formats` reads a table first and imports this module
 only for a table that it cannot read.
 """
 
@@ -10,7 +10,10 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
+
+from jsonschema import Draft202012Validator, validators
+from jsonschema.exceptions import ValidationError
 
 from hccl_kit.base.message import Message
 from hccl_kit.base.schemas import load
@@ -20,10 +23,6 @@ from hccl_kit.table.document import shown
 from hccl_kit.table.finding import MAX_FINDINGS, NO_CODE, Edit, Finding
 from hccl_kit.table.hccl_parser.reading import INVALID, MISSING, number
 from hccl_kit.table.pointer import Pointer
-
-if TYPE_CHECKING:
-    from jsonschema.exceptions import ValidationError
-
 
 _JSON_TYPES = {
     "object": Message("HK102.expected-object", "an object"),
@@ -57,8 +56,6 @@ def findings(
     `is_good` says whether an item of the main list has no error, in less time than jsonschema takes: of a large table,
     most have none.
     """
-    from jsonschema import Draft202012Validator, validators  # noqa: PLC0415 - see the docstring of the module
-
     # Draft 2020-12 accepts 1.0 as an integer, HCCL does not.
     types = Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda _, number: type(number) is int)
 

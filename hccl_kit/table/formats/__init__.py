@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from hccl_kit.table import schema
 from hccl_kit.table.finding import MAX_FINDINGS, Finding
 from hccl_kit.table.formats import group_list, node_list, rank_list, server_list
 from hccl_kit.table.formats.kinds import Kind
@@ -54,6 +53,8 @@ def read(value: object, kind: Kind, limit: int = MAX_FINDINGS) -> RankTable | tu
     try:
         return READERS[kind.version](value)
     except StructureError:
+        from hccl_kit.table import schema  # noqa: PLC0415 - it imports jsonschema, which takes 80 ms
+
         return tuple(schema.findings(value, kind.schema, limit, _IS_GOOD.get(kind.version)))
 
 
