@@ -171,7 +171,12 @@ def _keys(table: RankTable, kind: str) -> frozenset[str]:
     """The keys of all objects of a kind that no field of theirs holds."""
     if kind == "device":
         return table.keys
-    holders = {"table": (table,), "server": table.servers, "level": table.every_level, "address": table.every_address}
+    holders: Mapping[str, Sequence[Holder]] = {
+        "table": (table,),
+        "server": table.servers,
+        "level": table.every_level,
+        "address": table.every_address,
+    }
     return keys_of(holders[kind])
 
 
