@@ -43,9 +43,7 @@ class Rule(Generic[Subject]):
     code that HCCL would report, None if it only logs; `variables` are the names that its message gives the mistake
     ("server_count"). `kinds` are the kinds of tables, or the launchers, that the rule is for; or "node" or "logs".
 
-    `stops`: after its finding nothing else is checked, although it is a warning. `by_ids`: it depends on the device ids
-    alone. `from_manual`: HCCL's parser does not always enforce it. `names_key` is False if the key at the place of
-    the finding is not the one that HCCL names. `needs_server`: skipped if the server is not known.
+    `from_manual`: HCCL's parser does not always enforce it. `needs_server`: skipped if the server is not known.
     """
 
     def __init__(
@@ -60,10 +58,7 @@ class Rule(Generic[Subject]):
         hccl_error: str | None = None,
         variables: tuple[str, ...] = (),
         kinds: tuple[str, ...] = (),
-        stops: bool = False,
-        by_ids: bool = False,
         from_manual: bool = False,
-        names_key: bool = True,
         needs_server: bool = False,
     ) -> None:
         self.id, self.name, self.check = id, name, check
@@ -71,8 +66,7 @@ class Rule(Generic[Subject]):
         self.severity, self.by_product = severity, by_product
         self.hccl_error, self.variables = hccl_error, variables
         self.kinds = kinds or KINDS.get(self.family, ("1.0", "1.2"))
-        self.stops, self.by_ids, self.from_manual = stops, by_ids, from_manual
-        self.names_key, self.needs_server = names_key, needs_server
+        self.from_manual, self.needs_server = from_manual, needs_server
 
     def __repr__(self) -> str:
         return f"Rule({self.id} {self.name})"

@@ -137,7 +137,6 @@ HCCL:           refuses more than 40 MiB of versions 1.x (R4) and more than 1 Gi
         "HK101",
         "missing-key",
         hccl_error="EI0017",
-        names_key=False,
         doc="""
 A required key is missing.
 
@@ -253,7 +252,6 @@ HCCL:           EI0014, version "a valid version number.", for version 2.0. Atla
         "HK109",
         "table-not-ready",
         severity="warning",
-        stops=True,
         doc="""
 The table is not ready yet.
 

@@ -73,9 +73,7 @@ def parse(data: bytes | str, name: str) -> Document:
         )
         return Document(name, text, None, (*findings, Finding(message, rule="HK009", span=WHOLE_FILE)))
     value, wrong = syntax.read(text, containers)
-    span = Places(text).span
-    findings += [finding._replace(span=span(start, end)) for start, end, finding in wrong]
-    return Document(name, text, value, tuple(findings), size=len(data))
+    return Document(name, text, value, (*findings, *wrong), size=len(data))
 
 
 def of_value(value: Any, text: str, name: str) -> Document:

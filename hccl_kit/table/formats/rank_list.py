@@ -40,7 +40,7 @@ def from_value(value: object) -> RankTable:
         raise StructureError
     networks: dict[str, list[Device]] = {}
     for index, rank in enumerate(ranks):
-        device = _device(rank, index)
+        device = read_rank(rank, index)
         networks.setdefault(device.levels[0].instance if device.levels else _NOWHERE, []).append(device)
     return RankTable(
         version="2.0",
@@ -63,16 +63,8 @@ def to_value(table: RankTable) -> dict[str, Any]:
     }
 
 
-def is_rank(value: object) -> bool:
-    """Whether the value is a rank."""
-    try:
-        _device(value, 0)
-    except StructureError:
-        return False
-    return True
-
-
-def _device(value: object, index: int) -> Device:
+def read_rank(value: object, index: int) -> Device:
+    """An item of `rank_list`. Raises StructureError if its structure is wrong."""
     rank = mapping(value)
     levels = array(rank.get("level_list"))
     if len(levels) > bounds.MAX_LEVELS:
