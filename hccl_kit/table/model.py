@@ -81,6 +81,15 @@ class Device(NamedTuple):
     extra: Mapping[str, Any] = NOTHING
     at: Pointer = ()
 
+    def placed_levels(self) -> Iterator[tuple[Pointer, Level]]:
+        """Its networks with their places in the document."""
+        return (((*self.at, "level_list", index), level) for index, level in enumerate(self.levels))
+
+    def placed_addresses(self) -> Iterator[tuple[Pointer, Address]]:
+        """The addresses of all its networks with their places."""
+        for at, level in self.placed_levels():
+            yield from (((*at, "rank_addr_list", index), address) for index, address in enumerate(level.addresses))
+
 
 @_equal_anywhere
 class Server(NamedTuple):

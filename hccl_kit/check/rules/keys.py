@@ -190,12 +190,7 @@ def _placed(table: RankTable, kind: str) -> Iterator[tuple[Pointer, Holder]]:
         yield from ((device.at, device) for device in table.every)
     else:
         for device in table.every:
-            for index, level in enumerate(device.levels):
-                at = (*device.at, "level_list", index)
-                if kind == "level":
-                    yield at, level
-                else:
-                    yield from (((*at, "rank_addr_list", n), address) for n, address in enumerate(level.addresses))
+            yield from device.placed_levels() if kind == "level" else device.placed_addresses()
 
 
 RULES = (

@@ -205,11 +205,9 @@ def _reserved(table: RankTable) -> Iterator[tuple[Pointer, str, str]]:
                 yield (*device.at, key), text, range_
     has_more = any(address.type != "EID" and reserved_range(address.text) for address in table.every_address)
     for device in table.every if has_more else ():
-        for place, level in enumerate(device.levels):
-            for number, address in enumerate(level.addresses):
-                if address.type != "EID" and (range_ := reserved_range(address.text)):
-                    at = (*device.at, "level_list", place, "rank_addr_list", number, "addr")
-                    yield at, address.text, range_
+        for at, address in device.placed_addresses():
+            if address.type != "EID" and (range_ := reserved_range(address.text)):
+                yield (*at, "addr"), address.text, range_
 
 
 RULES = (
