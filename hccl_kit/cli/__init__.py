@@ -17,19 +17,19 @@ from hccl_kit.base.terminal import clean, settle, shown, wants_color
 from hccl_kit.base.translation import translated
 from hccl_kit.base.wording import system_reason
 
-YOUNG_OBJECTS = 3_000_000
+YOUNG_OBJECTS = 300_000
 """New objects before the collector looks for cycles, instead of 700. The table of 65,536 devices, the largest job of
-HCCL, has 240,000 in version 1.0 and 2,000,000 in version 2.0, and no cycles; looking for them would take a third of the
-time. The modules of a program, which are loaded after this one, have none either."""
-gc.set_threshold(YOUNG_OBJECTS)
+HCCL, has 240,000 and no cycles; looking for them would take a third of the time."""
 
 
-def exit_code_of(program: Callable[[], int]) -> int:
+def exit_code_of(program: Callable[[], int], *, young_objects: int = YOUNG_OBJECTS) -> int:
     """Run the body of a program and flush its output; returns the exit code, after printing an error to stderr.
 
     Exit codes: that of a KitError; 2 for a full disk or a closed standard output; 130 for Ctrl-C; 141 if the reader of
     the output (head, less) has ended.
     """
+    threshold = gc.get_threshold()
+    gc.set_threshold(young_objects)
     try:
         if sys.stdout is None:
             raise KitError("cli.cli.standard-output-closed", "standard output is closed")
@@ -51,6 +51,8 @@ def exit_code_of(program: Callable[[], int]) -> int:
             EXIT_CANNOT_RUN,
             KitError("cli.cli.reason", "{place}{reason}", place=place, reason=system_reason(error)).render(),
         )
+    finally:
+        gc.set_threshold(*threshold)
     return code
 
 
