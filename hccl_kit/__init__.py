@@ -4,8 +4,6 @@ The names in `__all__` are the public API; docs/api.md has an example of each. A
 so that the import stays cheap. Everything else in the package may change with any release.
 """
 
-from importlib import import_module
-
 TYPE_CHECKING = False  # not from typing, whose import takes longer than that of this module
 
 if TYPE_CHECKING:
@@ -120,7 +118,7 @@ if not TYPE_CHECKING:  # with this in sight, a type checker would accept any nam
         if name not in _HOMES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         module, attribute = _HOMES[name]
-        value = getattr(import_module(f"{__name__}.{module}"), attribute)
+        value = getattr(__import__(f"{__name__}.{module}", fromlist=[attribute]), attribute)
         globals()[name] = value
         return value
 

@@ -21,8 +21,7 @@ from babel.messages.pofile import read_po, write_po
 
 import hccl_kit
 from hccl_kit.agent.texts import TEXTS as OF_AGENT
-from hccl_kit.base.argument_problem import PROBLEMS
-from hccl_kit.base.help_format import help_texts
+from hccl_kit.base.arguments import PROBLEMS, help_texts
 from hccl_kit.base.help_text import HELP, texts_of
 from hccl_kit.base.translation import CATALOGUE
 from hccl_kit.check.rule import SECTIONS, TITLES

@@ -58,7 +58,6 @@ FLOORS = {
     },
     "check": {
         "line_diff": 0,
-        "optional_keys": 0,
         "result": 0,
         "rule": 0,
         "rule_pages": 1,

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
 from hccl_kit import __version__
-from hccl_kit.base.argument_problem import MISSING, UNKNOWN, problem
 from hccl_kit.base.colors import with_labels
 from hccl_kit.base.errors import EXIT_CANNOT_RUN, EXIT_PIPE, KitError
-from hccl_kit.base.help_format import HelpFormatter
-from hccl_kit.base.help_text import HELP
+from hccl_kit.base.help_text import HELP, USAGE, in_language, texts_of, with_colons
 from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import settle, wants_color
 from hccl_kit.base.translation import LANGUAGES, OPTION, choose_language, translated
@@ -23,6 +22,23 @@ from hccl_kit.base.typos import nearest
 
 PAIRS = "KEY=VALUE"
 """The metavar of options whose values are pairs."""
+MISSING = "the following arguments are required"
+UNKNOWN = "unrecognized arguments"
+PROBLEMS = {
+    "base.arguments-missing": f"{MISSING}: {{names}}",
+    "base.arguments-unknown": f"{UNKNOWN}: {{words}}",
+    "base.argument": "argument {name}: {problem}",
+    "base.argument-choice": "invalid choice: {value} (choose from {choices})",
+    "base.argument-type": "invalid {type} value: {value}",
+    "base.argument-conflict": "not allowed with argument {other}",
+    "base.argument-of-several": "one of the arguments {names} is required",
+    "base.argument-value": "expected one argument",
+    "base.argument-values": "expected at least one argument",
+    "base.argument-no-value": "ignored explicit argument {value}",
+    "base.argument-dashes": "'--' is not a value",
+    "base.argument-path": "'' is not a path",
+}
+"""The texts of Python 3.10 to 3.12, and those that `arguments` gives to argparse, by the ids of their messages."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -159,6 +175,55 @@ class Parser(argparse.ArgumentParser):
         return is_option and option not in self._option_string_actions and word[:2] not in self._option_string_actions
 
 
+class HelpFormatter(argparse.RawDescriptionHelpFormatter):
+    """A RawDescriptionHelpFormatter that translates each text. Those in Chinese are set in lines of its width."""
+
+    def start_section(self, heading: str | None) -> None:
+        """Begin the section of a group of options."""
+        super().start_section(heading and translated(heading, HELP))
+
+    def add_text(self, text: str | None) -> None:
+        """Add a description or what follows the options."""
+        super().add_text(text and in_language(text))
+
+    def format_help(self) -> str:
+        """The whole help."""
+        return with_colons(super().format_help())
+
+    def _format_usage(self, usage: Any, actions: Any, groups: Any, prefix: str | None) -> str:
+        # argparse indents the next lines by the length of the English word. The Chinese one has the same width.
+        return super()._format_usage(usage, actions, groups, prefix).replace(USAGE, translated(USAGE, HELP), 1)
+
+    def _get_help_string(self, action: argparse.Action) -> str | None:
+        return action.help and translated(action.help, HELP)
+
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        return super()._split_lines(text, width) if text.isascii() else _filled(text, width).split("\n")
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        if text.isascii():
+            return super()._fill_text(text, width, indent)
+        lines = (line if line.startswith("  ") else _filled(line, width) for line in text.split("\n"))
+        return "".join(f"{indent}{line}\n" for line in "\n".join(lines).split("\n"))
+
+
+def help_texts(parsers: Iterable[argparse.ArgumentParser]) -> Iterator[str]:
+    """Every text of their help that is translated; a text may come twice."""
+    yield USAGE
+    for parser in parsers:
+        groups = parser._action_groups
+        for description in (parser.description, *(group.description for group in groups), parser.epilog):
+            yield from texts_of(description or "")
+        yield from (group.title for group in groups if group.title)
+        yield from (action.help for action in parser._actions if action.help not in (None, argparse.SUPPRESS))
+
+
+def _filled(text: str, width: int) -> str:
+    from hccl_kit.base.paragraph import filled  # noqa: PLC0415 - English help starts without it
+
+    return filled(text, width)
+
+
 def a_path(text: str) -> Path:
     """The path, as `type` of an option. An empty text, as of an unset variable, is an error: not the current folder."""
     if not text:
@@ -196,3 +261,12 @@ def _width() -> int:
         return min(100, os.get_terminal_size().columns - 2)
     except OSError:  # standard output is not a terminal
         return 100
+
+
+def problem(text: str) -> str:
+    """The message that `text` is an instance of; `text` itself if it is none that is known."""
+    for id_, template in PROBLEMS.items():
+        pattern = re.sub(r"\\{(\w+)\\}", r"(?P<\1>.+?)", re.escape(template))
+        if match := re.fullmatch(pattern, text, re.DOTALL):
+            return Message(id_, template, **{name: problem(value) for name, value in match.groupdict().items()})
+    return text

@@ -26,6 +26,7 @@ EXIT_CANNOT_RUN = 2
 EXIT_INTERRUPTED = 130
 EXIT_PIPE = 141
 EXIT_TERMINATED = 143
+INTERRUPTED = Message("cli.interrupted", "interrupted")
 
 
 class KitError(Exception):

@@ -9,17 +9,17 @@ from ipaddress import IPv4Address, ip_address
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,252}")
-_LOGIN = re.compile(r"(?:[^@]*@)?(?:\[([^\]]+)\]|([^:@]+))(?::[0-9]{1,5})?")
+_NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,252}"
+_LOGIN = r"(?:[^@]*@)?(?:\[([^\]]+)\]|([^:@]+))(?::[0-9]{1,5})?"
 """USER@HOST:PORT; an IPv6 address stands in brackets."""
 
 
 def is_host(text: str) -> bool:
     """Whether `text` is an IP address or a host name: one word that no program mistakes for an option or a command."""
-    if _NAME.fullmatch(text):
+    if re.fullmatch(_NAME, text):
         return True
     address, percent, interface = text.partition("%")
-    if percent and not _NAME.fullmatch(interface):
+    if percent and not re.fullmatch(_NAME, interface):
         return False
     try:
         return ip_address(address).version == 6
@@ -53,7 +53,7 @@ def _meant(text: str) -> Message | None:
     plain = unicodedata.normalize("NFKC", text)
     if plain != text and all(map(is_host, plain.split(","))):
         return Message("base.not-host.fix", 'did you mean "{host}"?', host=plain)
-    login = _LOGIN.fullmatch(plain)
+    login = re.fullmatch(_LOGIN, plain)
     if login is None or not is_host(name := login[1] or login[2]):
         return None
     return Message(

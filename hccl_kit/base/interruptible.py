@@ -16,9 +16,6 @@ from queue import Empty, SimpleQueue
 from types import FrameType
 from typing import TypeVar
 
-from hccl_kit.base.message import Message
-
-INTERRUPTED = Message("cli.interrupted", "interrupted")
 POLL = 0.2
 """Seconds between two checks for a signal."""
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)

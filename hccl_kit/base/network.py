@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
 LOOPBACK = "127.0.0.1"
@@ -22,14 +21,6 @@ def is_loopback(server_id: str) -> bool:
         return False  # nearly every id of a table
     address = ip_of(server_id)
     return address.is_loopback if address else server_id == "localhost"
-
-
-def free_port(address: str = "") -> int:
-    """A port that nobody uses at this address of this host now."""
-    with socket.socket() as probe:
-        probe.bind((address, 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def derived_port(number: int) -> int:

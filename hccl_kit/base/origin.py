@@ -1,7 +1,5 @@
 """Where a fact about another program is from, in one form: for which releases it holds, and who saw it where."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 Release = tuple[int, int]

@@ -1,7 +1,5 @@
 """The published JSON Schemas, and how a document of another process, host or file is checked with one."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
@@ -60,7 +58,7 @@ def refuse_constant(name: str) -> float:
 
 
 @cache
-def _validator(stem: str, part: str | None) -> Validator:
+def _validator(stem: str, part: str | None) -> "Validator":
     from jsonschema import Draft202012Validator, validators  # noqa: PLC0415 - heavy, and few programs read such documents
 
     usual = Draft202012Validator.VALIDATORS
@@ -85,7 +83,7 @@ def _quick(usual: Callable[..., Any], texts: Callable[[Mapping[str, Any]], Itera
     A snapshot of 1,000 servers has half a million texts.
     """
 
-    def check(validator: Validator, rule: Any, document: Any, schema: Any) -> Iterator[Any]:
+    def check(validator: "Validator", rule: Any, document: Any, schema: Any) -> Iterator[Any]:
         is_plain = isinstance(rule, dict) and rule.keys() <= {"type", "maxLength"} and isinstance(document, dict)
         if is_plain and rule.get("type", "string") == "string":
             most = rule.get("maxLength", inf)

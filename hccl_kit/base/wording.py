@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Sequence
 from errno import errorcode
 from functools import reduce
 from itertools import groupby
-from signal import Signals
 
 from hccl_kit.base.message import Message
 
@@ -115,17 +114,3 @@ def not_started(program: str, error: OSError) -> Message:
 def no_answer(seconds: float) -> Message:
     """That a program gave no answer in time."""
     return Message("base.no-answer", "no answer in {seconds:g} s", seconds=seconds)
-
-
-def exit_code(number: int | None) -> Message:
-    """How a process ended: "exit code 1"."""
-    return Message("base.exit-code", "exit code {code}", code=number)
-
-
-def killed_by(number: int) -> Message:
-    """How a process ended: `killed_by(9)` is "killed by SIGKILL"; signals without a name have their number."""
-    try:
-        name = Signals(number).name
-    except ValueError:
-        name = f"signal {number}"
-    return Message("base.killed", "killed by {signal}", signal=name)

@@ -16,6 +16,9 @@ from hccl_kit.table.hosts import Card, Host
 from hccl_kit.table.operations.generate import generate_cluster
 from hccl_kit.table.products import Product
 
+_BY_IDS = ("HK203", "HK204")
+"""Rules that depend on the ids of the cards alone."""
+
 
 def check_devices(
     text: str,
@@ -76,7 +79,7 @@ def _refusal(ids: Sequence[int], servers: Sequence[str], product: Product) -> Fi
         return None  # the format of version 2.0 limits its ids
     hosts = [Host(name, {i: Card() for i in ids}) for name in servers[:2]]  # all are equal, so two stand for many
     table = generate_cluster(hosts, version="1.0")
-    rules = [rule for rule in RULES if rule.by_ids or rule.family == TOPOLOGY]  # the others need addresses
+    rules = [rule for rule in RULES if rule.id in _BY_IDS or rule.family == TOPOLOGY]  # the others need addresses
     findings = run(rules, product.name, table, product)
     return min(findings, key=lambda finding: RULE_BY_ID[finding.rule].family != TOPOLOGY, default=None)
 

@@ -14,8 +14,7 @@ from hccl_kit.base.message import Message
 from hccl_kit.base.wording import joined, row
 from hccl_kit.check.result import UNKNOWN_FORMAT, Report
 from hccl_kit.check.rule import run
-from hccl_kit.check.rules import RULE_BY_ID, RULES, reading
-from hccl_kit.check.rules.reading import TableRule
+from hccl_kit.check.rules import RULE_BY_ID, RULES
 from hccl_kit.table import formats
 from hccl_kit.table.document import WHOLE_FILE, Document, of_value, parse, shown
 from hccl_kit.table.finding import MAX_FINDINGS, NOWHERE, Finding
@@ -77,14 +76,14 @@ def check_document(
         is_assumed=product is None and basis.name != ANY_PRODUCT,
     )
     errors = {finding.rule for finding in report.findings if finding.severity == "error"}
-    if not has_code or errors <= {reading.FILE_TOO_LARGE.id}:  # HCCL does not read a file that is too large
+    if not has_code or errors <= {"HK007"}:  # HCCL does not read a file that is too large
         return report
     return _with_code(report, first_error(document.value, basis))
 
 
 def _findings_of_text(document: Document) -> Sequence[Finding]:
     """The findings of the text; if it is a known kind of text, only the finding for that."""
-    is_json = all(finding.rule != reading.NOT_JSON.id for finding in document.findings)
+    is_json = all(finding.rule != "HK001" for finding in document.findings)
     recognised = None if is_json else kinds.kind_of_text(document.text)
     if recognised is None:
         return document.findings
@@ -98,7 +97,7 @@ def _read(
 ) -> tuple[RankTable | None, Iterable[Finding]]:
     """The table of a document, and what is wrong with its size, its kind or its structure."""
     findings = [*_findings_of_size(document, kind), *_findings_of_kind(document.value, kind, product)]
-    if kind is None or any(finding.rule != reading.FILE_TOO_LARGE.id for finding in findings):
+    if kind is None or any(finding.rule != "HK007" for finding in findings):
         return None, findings
     outcome = formats.read(document.value, kind, limit)
     return (outcome, findings) if isinstance(outcome, RankTable) else (None, [*findings, *outcome])
@@ -112,18 +111,12 @@ def _findings_of_size(document: Document, kind: kinds.Kind | None) -> Iterator[F
             limit=HCCL_MAX_BYTES >> 20,
             kind=kind.title,
         )
-        yield _finding(reading.FILE_TOO_LARGE, message, span=WHOLE_FILE)
-
-
-def _finding(
-    rule: TableRule, message: Message, hint: Message | None = None, *, pointer: Pointer = (), span: Span = NOWHERE
-) -> Finding:
-    return Finding(message, hint, pointer, rule=rule.id, span=span)
+        yield Finding(message, span=WHOLE_FILE, rule="HK007")
 
 
 def _no_rank_table(kind: kinds.Kind, span: Span = NOWHERE) -> Finding:
     message = Message("HK105.kind", "this is {kind}", kind=kind.title)
-    return _finding(reading.NO_RANK_TABLE, message, kind.advice, span=span)
+    return Finding(message, kind.advice, span=span, rule="HK105")
 
 
 def _findings_of_kind(value: Any, kind: kinds.Kind | None, product: Product | None) -> Iterator[Finding]:
@@ -137,7 +130,7 @@ def _findings_of_kind(value: Any, kind: kinds.Kind | None, product: Product | No
             version=shown(value["version"]),
             accepted=accepted,
         )
-        yield _finding(reading.UNKNOWN_VERSION, message, pointer=at)
+        yield Finding(message, pointer=at, rule="HK107")
     elif kind.version is None:
         yield _no_rank_table(kind)
     elif key := kinds.other_list(value, kind):
@@ -149,14 +142,14 @@ def _findings_of_kind(value: Any, kind: kinds.Kind | None, product: Product | No
             "HK113.draft", "this is a draft of version 2.0: its levels have other keys than HCCL's parser requires"
         )
         hint = Message("HK113.fix", "generate it again with the tool of the installed release")
-        yield _finding(reading.DRAFT, message, hint, pointer=("rank_list", 0, "level_list", 0))
+        yield Finding(message, hint, pointer=("rank_list", 0, "level_list", 0), rule="HK113")
     elif kinds.is_unfinished(value, kind):
         message = Message(
             "HK109.initializing",
             'the table is not ready: "status" is "initializing", so nothing else in it is checked yet',
         )
         hint = Message("HK109.fix", 'wait for "completed"; HCCL itself checks every second, for up to 1800 s')
-        yield _finding(reading.NOT_READY, message, hint, pointer=("status",))
+        yield Finding(message, hint, pointer=("status",), rule="HK109")
 
 
 def _another_list(value: Any, key: str) -> Finding:
@@ -171,7 +164,7 @@ def _another_list(value: Any, key: str) -> Finding:
     hint = Message("HK112.remove.fix", "remove the version, or generate the table again")
     if right:
         hint = Message("HK112.fix", "write {versions}, or generate the table again", versions=joined(right, "or"))
-    return _finding(reading.OTHER_LIST, message, hint, pointer=("version",))
+    return Finding(message, hint, pointer=("version",), rule="HK112")
 
 
 def _in_words(version: str) -> Message:
@@ -199,7 +192,7 @@ def _another_generation(at: Pointer, kind: kinds.Kind, product: Product) -> Find
         versions=joined(map(_in_words, product.table_versions)),
     )
     hint = Message("HK108.fix", "generate the table again for {product}", product=product.name)
-    return _finding(reading.OTHER_GENERATION, message, hint, pointer=at)
+    return Finding(message, hint, pointer=at, rule="HK108")
 
 
 def _findings_of_rules(table: RankTable, kind: kinds.Kind, product: Product) -> Iterator[Finding]:

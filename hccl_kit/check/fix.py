@@ -5,8 +5,6 @@ hide another: a misspelled key hides the number without quotes behind it. What n
 or a missing value, stays and is reported.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
@@ -18,7 +16,6 @@ from hccl_kit.base.wording import counted, joined
 from hccl_kit.check.engine import check_document
 from hccl_kit.check.line_diff import line_diff
 from hccl_kit.check.result import Report
-from hccl_kit.check.rules.reading import BYTE_ORDER_MARK
 from hccl_kit.table.document import Document, parse
 from hccl_kit.table.finding import Edit, Finding
 from hccl_kit.table.pointer import Pointer
@@ -29,7 +26,7 @@ MAX_ROUNDS = 8
 MAX_FINDINGS = 2**18
 """Findings of structure fixed in one round: four for each of the 65,536 ranks that HCCL takes."""
 _MARK = "\ufeff"
-_MARK_RULE = BYTE_ORDER_MARK.id
+_MARK_RULE = "HK003"
 
 
 class FixResult(NamedTuple):

@@ -1,7 +1,5 @@
 """The result of a check."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from hccl_kit.table.finding import Finding

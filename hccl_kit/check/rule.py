@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from textwrap import dedent
 from types import MappingProxyType
-from typing import Generic, NamedTuple, ParamSpec
+from typing import Generic, ParamSpec
 
 from hccl_kit.base.message import Message
 from hccl_kit.table.finding import Finding, Severity
@@ -21,47 +20,6 @@ DUPLICATE = ('"IP" is repeate',)
 TOPOLOGY = "HK4"
 
 
-class Family(NamedTuple):
-    """The rules whose ids begin alike: what they have in common, and what that is in detail."""
-
-    name: Message
-    about: Message
-
-
-FAMILIES = {
-    "HK0": Family(
-        Message("check.text", "text"),
-        Message("check.text-about", "the bytes of the file, and its JSON"),
-    ),
-    "HK1": Family(
-        Message("check.structure", "structure"),
-        Message("check.structure-about", "the kind of document, its keys and values"),
-    ),
-    "HK2": Family(
-        Message("check.identity", "identity"),
-        Message("check.identity-about", "ranks, devices, servers"),
-    ),
-    "HK3": Family(
-        Message("check.network", "network"),
-        Message("check.network-about", "addresses and ports"),
-    ),
-    TOPOLOGY: Family(
-        Message("check.topology", "topology"),
-        Message("check.topology-about", "which cards of a server, and how many"),
-    ),
-    "HK5": Family(
-        Message("check.plan", "launch plan"),
-        Message("check.plan-about", "what a launcher requires of a table"),
-    ),
-    "HK6": Family(
-        Message("check.cluster", "server and cluster"),
-        Message("check.cluster-about", "host, network and cards, before a job starts"),
-    ),
-    "HK7": Family(
-        Message("check.faults", "first faults"),
-        Message("check.faults-about", "what broke a job, by its logs"),
-    ),
-}
 KINDS = {"HK6": ("node",)}
 """The kinds of a family whose rules are for other things than tables, unless a rule names its own."""
 
@@ -85,9 +43,7 @@ class Rule(Generic[Subject]):
     code that HCCL would report, None if it only logs; `variables` are the names that its message gives the mistake
     ("server_count"). `kinds` are the kinds of tables, or the launchers, that the rule is for; or "node" or "logs".
 
-    `stops`: after its finding nothing else is checked, although it is a warning. `by_ids`: it depends on the device ids
-    alone. `from_manual`: HCCL's parser does not always enforce it. `names_key` is False if the key at the place of
-    the finding is not the one that HCCL names. `needs_server`: skipped if the server is not known.
+    `from_manual`: HCCL's parser does not always enforce it. `needs_server`: skipped if the server is not known.
     """
 
     def __init__(
@@ -102,10 +58,7 @@ class Rule(Generic[Subject]):
         hccl_error: str | None = None,
         variables: tuple[str, ...] = (),
         kinds: tuple[str, ...] = (),
-        stops: bool = False,
-        by_ids: bool = False,
         from_manual: bool = False,
-        names_key: bool = True,
         needs_server: bool = False,
     ) -> None:
         self.id, self.name, self.check = id, name, check
@@ -113,8 +66,7 @@ class Rule(Generic[Subject]):
         self.severity, self.by_product = severity, by_product
         self.hccl_error, self.variables = hccl_error, variables
         self.kinds = kinds or KINDS.get(self.family, ("1.0", "1.2"))
-        self.stops, self.by_ids, self.from_manual = stops, by_ids, from_manual
-        self.names_key, self.needs_server = names_key, needs_server
+        self.from_manual, self.needs_server = from_manual, needs_server
 
     def __repr__(self) -> str:
         return f"Rule({self.id} {self.name})"
@@ -133,7 +85,9 @@ class Rule(Generic[Subject]):
     def page(self) -> str:
         """The rule in words, under the headings What, Why it matters, Example, Fix, HCCL."""
         first, _, rest = self.doc.partition("\n")
-        return f"{first}\n{dedent(rest)}".strip()
+        text = rest.lstrip("\n")
+        margin = len(text) - len(text.lstrip(" "))
+        return f"{first}\n{rest}".replace("\n" + " " * margin, "\n").strip()
 
     def complete(self, finding: Finding, severity: Severity | None = None) -> Finding:
         """The finding with the id, the name, the severity and HCCL's code of this rule; only errors have a code."""

@@ -11,10 +11,30 @@ from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import in_columns
 from hccl_kit.base.translation import translated
 from hccl_kit.base.wording import joined, row
-from hccl_kit.check.rule import FAMILIES, SECTIONS, SEVERITIES, TITLES, Family, Rule
+from hccl_kit.check.rule import SECTIONS, SEVERITIES, TITLES, TOPOLOGY, Rule
 from hccl_kit.table.finding import Severity
 from hccl_kit.table.products import ANY_PRODUCT, PRODUCT_NAMES
 
+FAMILIES = {
+    "HK0": (Message("check.text", "text"), Message("check.text-about", "the bytes of the file, and its JSON")),
+    "HK1": (
+        Message("check.structure", "structure"),
+        Message("check.structure-about", "the kind of document, its keys and values"),
+    ),
+    "HK2": (Message("check.identity", "identity"), Message("check.identity-about", "ranks, devices, servers")),
+    "HK3": (Message("check.network", "network"), Message("check.network-about", "addresses and ports")),
+    TOPOLOGY: (
+        Message("check.topology", "topology"),
+        Message("check.topology-about", "which cards of a server, and how many"),
+    ),
+    "HK5": (Message("check.plan", "launch plan"), Message("check.plan-about", "what a launcher requires of a table")),
+    "HK6": (
+        Message("check.cluster", "server and cluster"),
+        Message("check.cluster-about", "host, network and cards, before a job starts"),
+    ),
+    "HK7": (Message("check.faults", "first faults"), Message("check.faults-about", "what broke a job, by its logs")),
+}
+"""The rules whose ids begin alike: what they have in common, and what that is in detail."""
 LABELS = {
     "What": Message("check.what", "What:"),
     "Why it matters": Message("check.why", "Why it matters:"),
@@ -111,8 +131,8 @@ def documents(rules: Sequence[Rule[...]], sources: str = "../sources.md") -> Map
     the path from there to docs/sources.md, to which the numbers of facts lead.
     """
     pages = {"index.md": _index(rules)}
-    for id_, family in FAMILIES.items():
-        page = _family_page(id_, family, [rule for rule in rules if rule.family == id_])
+    for id_ in FAMILIES:
+        page = _family_page(id_, [rule for rule in rules if rule.family == id_])
         pages[f"{id_.lower()}.md"] = re.sub(_SOURCE, rf"[R\1]({sources}#r\1)", page)
     return pages
 
@@ -120,21 +140,22 @@ def documents(rules: Sequence[Rule[...]], sources: str = "../sources.md") -> Map
 def _index(rules: Iterable[Rule[...]]) -> str:
     """The page with the table of all rules. Each row has the anchor of its rule, which addresses of old use."""
     families = (
-        f"| [{id_}]({id_.lower()}.md) | {translated(family.name)} | {translated(family.about)} |"
-        for id_, family in FAMILIES.items()
+        f"| [{id_}]({id_.lower()}.md) | {translated(name)} | {translated(about)} |"
+        for id_, (name, about) in FAMILIES.items()
     )
     anchored = (_row(rule, f'<a id="{rule.id.lower()}"></a>') for rule in rules)
     return "\n".join([translated(_INDEX), *families, "", translated(_TABLE), *anchored, ""])
 
 
-def _family_page(id_: str, family: Family, rules: Sequence[Rule[...]]) -> str:
+def _family_page(id_: str, rules: Sequence[Rule[...]]) -> str:
     """The page of a family: the table of its rules, then each of them in words."""
+    name, about = FAMILIES[id_]
     heading = Message(
         "check.family",
         "# {id}: {name}\n\n{written}\n\nRules about {about}. [All rules](index.md)\n",
         id=id_,
-        name=family.name,
-        about=family.about,
+        name=name,
+        about=about,
         written=_WRITTEN,
     )
     lines = [translated(heading), translated(_TABLE), *map(_row, rules)]

@@ -9,8 +9,11 @@ from hccl_kit.base.message import Message
 from hccl_kit.base.typos import nearest
 from hccl_kit.check.result import Report
 from hccl_kit.check.rule import Rule
-from hccl_kit.check.rules import RULE_BY_ID, RULES
+from hccl_kit.check.rules import RULES
 from hccl_kit.table.finding import Finding
+
+_NOT_READY = "HK109"
+"""A warning after which nothing else is checked."""
 
 
 def chosen_rules(texts: Iterable[str], among: Sequence[Rule[...]] = RULES) -> frozenset[str]:
@@ -73,7 +76,7 @@ def narrowed(
 
 
 def _stops(report: Report, finding: Finding) -> bool:
-    return report.table is None and (finding.severity == "error" or RULE_BY_ID[finding.rule].stops)
+    return report.table is None and (finding.severity == "error" or finding.rule == _NOT_READY)
 
 
 def _matches(rule: Rule[...], wanted: str) -> bool:

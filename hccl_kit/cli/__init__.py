@@ -12,8 +12,7 @@ from contextlib import suppress
 from hccl_kit.base import ctrl_c  # noqa: F401  # first: Ctrl-C while the rest loads
 from hccl_kit.base.colors import with_labels
 from hccl_kit.base.current_folder import NOTE, leave_out
-from hccl_kit.base.errors import EXIT_CANNOT_RUN, EXIT_INTERRUPTED, EXIT_PIPE, KitError
-from hccl_kit.base.interruptible import INTERRUPTED
+from hccl_kit.base.errors import EXIT_CANNOT_RUN, EXIT_INTERRUPTED, EXIT_PIPE, INTERRUPTED, KitError
 from hccl_kit.base.terminal import clean, settle, shown, wants_color
 from hccl_kit.base.translation import translated
 from hccl_kit.base.wording import system_reason
@@ -23,13 +22,14 @@ YOUNG_OBJECTS = 300_000
 HCCL, has 240,000 and no cycles; looking for them would take a third of the time."""
 
 
-def exit_code_of(program: Callable[[], int]) -> int:
+def exit_code_of(program: Callable[[], int], *, young_objects: int = YOUNG_OBJECTS) -> int:
     """Run the body of a program and flush its output; returns the exit code, after printing an error to stderr.
 
     Exit codes: that of a KitError; 2 for a full disk or a closed standard output; 130 for Ctrl-C; 141 if the reader of
     the output (head, less) has ended.
     """
-    gc.set_threshold(YOUNG_OBJECTS)
+    threshold = gc.get_threshold()
+    gc.set_threshold(young_objects)
     try:
         if sys.stdout is None:
             raise KitError("cli.cli.standard-output-closed", "standard output is closed")
@@ -51,6 +51,8 @@ def exit_code_of(program: Callable[[], int]) -> int:
             EXIT_CANNOT_RUN,
             KitError("cli.cli.reason", "{place}{reason}", place=place, reason=system_reason(error)).render(),
         )
+    finally:
+        gc.set_threshold(*threshold)
     return code
 
 

@@ -16,11 +16,10 @@ examples:
 Exit codes: 0 no error; 1 errors; 2 could not run.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -45,13 +44,15 @@ from hccl_kit.cli.options import add_product, add_selection, product_name
 from hccl_kit.cli.settings import Settings, settings_for
 from hccl_kit.table.document import decode
 from hccl_kit.table.folder import tables_in
-from hccl_kit.table.hosts import prefix_length
+from hccl_kit.table.ip import prefix_length
 from hccl_kit.table.products import Product, product_or_auto
 from hccl_kit.table.reading import load
 from hccl_kit.table.source import MAX_BYTES, STDIN
 
 _WRITERS: Mapping[str, Callable[[Sequence[Report]], str]] = {"json": as_json, "github": as_github, "sarif": as_sarif}
 """The formats for programs: all reports in one text."""
+YOUNG_OBJECTS = 3_000_000
+"""As `cli.YOUNG_OBJECTS`: the largest table of version 2.0 has 2,000,000 objects, and this program ends soon."""
 
 
 class CheckRequest(NamedTuple):
@@ -74,22 +75,9 @@ class CheckRequest(NamedTuple):
         return self.fix and "-" in self.paths
 
 
-class _Choice(NamedTuple):
-    """How a file is checked: for which product, by which rules (`select` None: all), and whether strictly."""
-
-    product: Product | None
-    select: frozenset[str] | None
-    ignore: frozenset[str]
-    strict: bool
-
-    def narrow(self, report: Report, *, errors_only: bool = False, strict: bool = False) -> Report:
-        """The report with the findings of these rules."""
-        return narrowed(report, select=self.select, ignore=self.ignore, strict=strict, errors_only=errors_only)
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """The program; returns its exit code."""
-    return exit_code_of(lambda: _check(CheckRequest(**vars(make_parser().parse(argv)))))
+    return exit_code_of(lambda: _check(CheckRequest(**vars(make_parser().parse(argv)))), young_objects=YOUNG_OBJECTS)
 
 
 def make_parser() -> Parser:
@@ -136,16 +124,16 @@ def _check(request: CheckRequest) -> int:
     say, stream = (complain, sys.stderr) if request.prints_table else (print, sys.stdout)
     color = wants_color(stream)
     for file in files:
-        choice = choices[file]
+        product, narrow, strict = choices[file]
         try:
             data, name = load(file)
-            checked, text = _checked(name, data, choice, request)
+            checked, text = _checked(name, data, product, narrow, request)
         except KitError as error:
             complain(error.render())
             unread += 1
             continue
         checked_files += 1
-        report = choice.narrow(checked, strict=choice.strict, errors_only=request.quiet)
+        report = narrow(checked, strict=strict, errors_only=request.quiet)
         failed += not report.ok
         if request.format != "text":
             reports.append(report._replace(table=None))  # a large table is far larger than its findings
@@ -185,12 +173,16 @@ def _files(paths: Sequence[str]) -> tuple[list[str], int]:
     return files, unread
 
 
-def _choice(request: CheckRequest, settings: Settings) -> _Choice:
-    """The options, over the settings of the file. Raises KitError if no rule is left."""
+def _choice(request: CheckRequest, settings: Settings) -> tuple[Product | None, Callable[..., Report], bool]:
+    """For which product a file is checked, what narrows its report, and whether strictly: options before settings.
+
+    Raises KitError if no rule is left.
+    """
     given = {key: getattr(request, key) for key in ("select", "ignore", "strict", "product")}
     chosen = settings._replace(**{key: value for key, value in given.items() if value is not None})
     product = _with_netmask(product_or_auto(chosen.product), request.netmask)
-    return _Choice(product, *selection(chosen.select, chosen.ignore), chosen.strict)
+    select, ignore = selection(chosen.select, chosen.ignore)
+    return product, partial(narrowed, select=select, ignore=ignore), chosen.strict
 
 
 def _with_netmask(product: Product | None, netmask: str | None) -> Product | None:
@@ -214,21 +206,23 @@ def _with_netmask(product: Product | None, netmask: str | None) -> Product | Non
     return product._replace(prefix=prefix)
 
 
-def _checked(name: str, data: bytes, choice: _Choice, request: CheckRequest) -> tuple[Report, bytes | str]:
+def _checked(
+    name: str, data: bytes, product: Product | None, narrow: Callable[..., Report], request: CheckRequest
+) -> tuple[Report, bytes | str]:
     """The report on a table and the text that it refers to, after fixing if that is requested."""
     if not (request.fix or request.diff):
-        return check_text(data, name, choice.product), data
-    result = fix_text(data, name, choice.product, narrow=choice.narrow)
+        return check_text(data, name, product), data
+    result = fix_text(data, name, product, narrow=narrow)
     if request.fix:
         _write(result, name, data)
-    chosen = result._replace(report=choice.narrow(result.report))
+    chosen = result._replace(report=narrow(result.report))
     if text := changes(chosen, data, name, is_done=request.fix):
         on_stdout = request.format == "text" and not request.prints_table
         paint = with_changes if wants_color(sys.stdout if on_stdout else sys.stderr) else str
         (print if on_stdout else complain)(paint(text))
     if request.fix:
         return result.report, result.text
-    return check_text(data, name, choice.product), data
+    return check_text(data, name, product), data
 
 
 def _write(result: FixResult, name: str, data: bytes) -> None:

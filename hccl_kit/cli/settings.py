@@ -9,8 +9,6 @@
 of the command line take precedence.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -24,11 +22,6 @@ from hccl_kit.base.message import Message
 from hccl_kit.base.wording import row
 from hccl_kit.check.selection import chosen_rules
 from hccl_kit.table.products import ANY_PRODUCT, PRODUCT_NAMES
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 FILE = ".hccl-kit.toml"
 PROJECT, TABLE = "pyproject.toml", "hccl-kit"
@@ -98,6 +91,10 @@ def _in_folder(folder: Path) -> Settings | None:
 
 
 def _toml(path: Path, text: str) -> dict[str, Any]:
+    if sys.version_info >= (3, 11):
+        import tomllib  # noqa: PLC0415 - 7 ms, and most tables have no settings
+    else:
+        import tomli as tomllib  # noqa: PLC0415
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # ValueError: TOMLDecodeError, and integers of thousands of digits

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from hccl_kit.base.child import TooMuchError, killed_on_error, output_of
-from hccl_kit.base.interruptible import INTERRUPTED, interruptible, is_interrupted
+from hccl_kit.base.errors import INTERRUPTED
+from hccl_kit.base.interruptible import interruptible, is_interrupted
 from hccl_kit.base.message import Message, reason_of
 from hccl_kit.base.wording import no_answer, system_reason
 from hccl_kit.discovery import may_be_file

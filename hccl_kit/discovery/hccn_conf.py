@@ -41,10 +41,10 @@ def addresses(path: Path, ids: Sequence[int]) -> dict[int, str]:
     Raises KitError if the file cannot be read, a line is too long, a key has two values, a value is not an IP address
     of its family, or cards have neither key; the message lists all of them.
     """
-    addresses_of = every_address(path)
-    missing = [device_id for device_id in ids if device_id not in addresses_of]
+    entries = every_entry(path)
+    missing = [device_id for device_id in ids if device_id not in entries]
     if missing:
-        shown = row(map(str, sorted(addresses_of))) or Message("discovery.no-card", "no card")
+        shown = row(map(str, sorted(entries))) or Message("discovery.no-card", "no card")
         raise KitError(
             "discovery.no-address",
             "{path} has no address for card {cards}; it has: {shown}",
@@ -54,16 +54,11 @@ def addresses(path: Path, ids: Sequence[int]) -> dict[int, str]:
             shown=shown,
             card=missing[0],
         )
-    return {device_id: addresses_of[device_id][0] for device_id in ids}
-
-
-def every_address(path: Path) -> dict[int, tuple[str, ...]]:
-    """All addresses of every card that has one: `address_N` before `IPv6address_N`. Raises KitError as `addresses`."""
-    return {device_id: tuple(entry.text for entry in entries) for device_id, entries in every_entry(path).items()}
+    return {device_id: entries[device_id][0].text for device_id in ids}
 
 
 def every_entry(path: Path) -> dict[int, tuple[Entry, ...]]:
-    """As `every_address`, with the lines."""
+    """All addresses of every card that has one: `address_N` before `IPv6address_N`. Raises KitError as `addresses`."""
     lines = _parse(read_bounded(path, MAX_FILE).removeprefix(codecs.BOM_UTF8), path)
     entries: dict[int, tuple[Entry, ...]] = {}
     for wanted in ("address", "IPv6address"):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Callable
+from functools import partial
 
 Reader = Callable[[str], str | None]
 
@@ -25,14 +26,22 @@ _UNSET = re.compile(
 )
 
 
+def _first(pattern: re.Pattern[str], answer: str) -> str | None:
+    match = pattern.search(answer)
+    return match[1] if match else None
+
+
+def _address(pattern: re.Pattern[str], answer: str) -> str | None:
+    text = _first(pattern, answer)
+    try:
+        return text and str(ipaddress.ip_address(text))
+    except ValueError:
+        return None
+
+
 def says_unset(answer: str) -> bool:
     """Whether the answer of `-gateway -g` or `-netdetect -g` reports that no address is set."""
     return bool(_UNSET.search(answer))
-
-
-def link(answer: str) -> str | None:
-    """`-link -g`: "UP" or "DOWN"."""
-    return _first(_LINK, answer)
 
 
 def speed(answer: str) -> str | None:
@@ -47,30 +56,15 @@ def net_health(answer: str) -> str | None:
     return state and state.rstrip(" \t\r")
 
 
-def net_detect(answer: str) -> str | None:
-    """`-netdetect -g`: the address that the card probes periodically; 0.0.0.0 means none."""
-    return _address(_DETECT, answer)
-
-
-def gateway(answer: str) -> str | None:
-    """`-gateway -g`: the address of the default gateway."""
-    return _address(_GATEWAY, answer)
-
-
 def tls(answer: str) -> str | None:
     """`-tls -g`: "on" or "off"."""
     switch = _first(_TLS, answer)
     return switch and ("on" if switch == "1" else "off")
 
 
-def _first(pattern: re.Pattern[str], answer: str) -> str | None:
-    match = pattern.search(answer)
-    return match[1] if match else None
-
-
-def _address(pattern: re.Pattern[str], answer: str) -> str | None:
-    text = _first(pattern, answer)
-    try:
-        return text and str(ipaddress.ip_address(text))
-    except ValueError:
-        return None
+link: Reader = partial(_first, _LINK)
+"""`-link -g`: "UP" or "DOWN"."""
+net_detect: Reader = partial(_address, _DETECT)
+"""`-netdetect -g`: the address that the card probes periodically; 0.0.0.0 means none."""
+gateway: Reader = partial(_address, _GATEWAY)
+"""`-gateway -g`: the address of the default gateway."""

@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.discovery import driver_tool
-from hccl_kit.table.hosts import Card, prefix_length
+from hccl_kit.table.hosts import Card
+from hccl_kit.table.ip import prefix_length
 
 USUAL_PLACES = ("/usr/local/Ascend/driver/tools/hccn_tool",)
 

@@ -33,7 +33,8 @@ from hccl_kit.base.wording import indented, joined, listed, shortened
 from hccl_kit.discovery.yaml_tree import MAX_SHOWN, Node, Tree, read_tree
 from hccl_kit.table import bounds
 from hccl_kit.table.device_range import MAX_ID
-from hccl_kit.table.hosts import Card, Host, prefix_length
+from hccl_kit.table.hosts import Card, Host
+from hccl_kit.table.ip import prefix_length
 from hccl_kit.table.model import NOTHING, Address, Level
 
 MAX_FILE = 64 << 20

@@ -10,7 +10,7 @@ from hccl_kit.base.message import Message
 
 DOCUMENTATION = Message("discovery.documentation", "documentation addresses of RFC 5737")
 BENCHMARKS = Message("discovery.benchmarks", "addresses of RFC 2544, reserved for benchmarks")
-_MANY = int(ipaddress.IPv4Address("198.18.0.0"))
+_MANY = ipaddress.IPv4Address("198.18.0.0")
 _MANY_SIZE = 1 << 17
 
 
@@ -49,10 +49,6 @@ def cluster_addresses(servers: int, ids: Sequence[int], *, planes: int) -> list[
             most=most,
         )
     return [
-        {i: _dotted(_MANY + block * (i % planes) + run * server + i // planes + 1) for i in ids}
+        {i: str(_MANY + (block * (i % planes) + run * server + i // planes + 1)) for i in ids}
         for server in range(servers)
     ]
-
-
-def _dotted(number: int) -> str:
-    return f"{number >> 24}.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}"

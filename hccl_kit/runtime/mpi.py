@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.extra import install_extra
-from hccl_kit.base.network import LOOPBACK, free_port, is_loopback
+from hccl_kit.base.free_port import free_port
+from hccl_kit.base.network import LOOPBACK, is_loopback
 from hccl_kit.runtime.consistency import assert_identical
 from hccl_kit.runtime.pieces import pieces
 from hccl_kit.runtime.worker_env import WorkerEnv

@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 from hccl_kit.base.errors import EXIT_OK, KitError
 from hccl_kit.base.own_program import own_program
-from hccl_kit.base.wording import killed_by
+from hccl_kit.base.process_end import killed_by
 from hccl_kit.runtime.worker_env import MISLEADING, VISIBLE_DEVICES
 from hccl_kit.selftest.protocol import MAX_ERRORS, MAX_LINE, SOCKET, Fields, decode, encode, event_of, text_of
 

@@ -1,7 +1,5 @@
 """A finding: one mistake in a rank table, a launch plan, a server or a cluster."""
 
-from __future__ import annotations
-
 from typing import Literal, NamedTuple
 
 from hccl_kit.table.pointer import Pointer, Span

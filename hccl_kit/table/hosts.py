@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -32,13 +31,3 @@ class Host(NamedTuple):
     cards: Mapping[int, Card]
     host_ip: str | None = None
     super_pod: str | None = None
-
-
-def prefix_length(netmask: str) -> int | None:
-    """24 for `255.255.255.0` or `24`; None if `netmask` is not valid."""
-    if netmask.isascii() and netmask.isdecimal():
-        return int(netmask) if len(netmask) <= 3 and int(netmask) <= 128 else None
-    try:
-        return ipaddress.IPv4Network(f"0.0.0.0/{netmask}").prefixlen
-    except ValueError:
-        return None

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
-from socket import AF_INET, AF_INET6, inet_ntop, inet_pton
+from ipaddress import IPv4Network, IPv6Address
 
+HEX_DIGITS = "0123456789abcdefABCDEF"
 EID_DIGITS = 32
-HEX = "[0-9a-fA-F]+"
-"""An EID, an address of the unified bus of Atlas 950, is 32 of these."""
+"""Digits of an EID, an address of the unified bus of Atlas 950."""
 PORT = "[0-9]{1,4}/[0-9]{1,4}|d2h"
 """A port of an address of version 2.0: "die/port" or "d2h"."""
 
+_OCTETS = frozenset(map(str, range(256)))
 _ZEROS = bytes(4)
-UNSPECIFIED = inet_ntop(AF_INET, _ZEROS)
+UNSPECIFIED = ".".join(map(str, _ZEROS))
 """0.0.0.0, which HCCL treats as no address; it treats :: as an address."""
 
 _RESERVED = {
@@ -25,25 +25,34 @@ RESERVED = tuple(_RESERVED)
 """The first characters of IPv4 addresses that no network has, reserved for documentation or benchmarks."""
 
 Address = tuple[int, bytes, str]
-"""Family, binary form and interface (the part after "%") of an address."""
+"""IP version (4 or 6), binary form and interface (the part after "%") of an address."""
+
+
+def is_ipv4(text: str) -> bool:
+    """Whether inet_pton reads the text as an IPv4 address."""
+    octets = text.split(".")
+    return len(octets) == 4 and _OCTETS.issuperset(octets)
 
 
 def parse_address(text: str) -> Address | None:
-    """The address as HCCL reads it (R12): inet_pton, IPv6 if it has two colons, "%interface" allowed, not trimmed."""
+    """The address as HCCL reads it (R12): as inet_pton, with "%interface" allowed, not trimmed."""
     address, percent, interface = text.partition("%")
     if percent and not (address and interface):
         return None
-    family = AF_INET6 if address.count(":") >= 2 else AF_INET
+    if is_ipv4(address):
+        return 4, bytes(map(int, address.split("."))), interface
     try:
-        return family, inet_pton(family, address), interface
-    except (OSError, ValueError):
+        return 6, IPv6Address(address).packed, interface
+    except ValueError:
         return None
 
 
 def fits(kind: str, text: str) -> bool:
     """Whether `text` is a valid address of the type `kind` of version 2.0: EID, IPV4 or IPV6."""
     if kind == "EID":
-        return len(text) == EID_DIGITS and re.fullmatch(HEX, text) is not None
+        return len(text) == EID_DIGITS and not text.strip(HEX_DIGITS)
+    if kind == "IPV4" and is_ipv4(text):
+        return True
     return parse_address(text) is not None and (":" in text) == (kind == "IPV6")
 
 
@@ -67,7 +76,7 @@ def reserved_range(text: str) -> str | None:
     address = parse_address(text)
     if address is None:
         return None
-    if address[0] == AF_INET:
+    if address[0] == 4:
         return next((words for start, words in _RESERVED.items() if text.startswith(start)), None)
     if address[1].startswith(bytes.fromhex("20010db8")):
         return "2001:db8::/32 (RFC 3849)"
@@ -77,3 +86,13 @@ def reserved_range(text: str) -> str | None:
 def split_addresses(text: str | None) -> list[str]:
     """The parts of a comma-separated list as HCCL splits it: a trailing comma adds nothing."""
     return text.removesuffix(",").split(",") if text else []
+
+
+def prefix_length(netmask: str) -> int | None:
+    """24 for `255.255.255.0` or `24`; None if `netmask` is not valid."""
+    if netmask.isascii() and netmask.isdecimal():
+        return int(netmask) if len(netmask) <= 3 and int(netmask) <= 128 else None
+    try:
+        return IPv4Network(f"0.0.0.0/{netmask}").prefixlen
+    except ValueError:
+        return None

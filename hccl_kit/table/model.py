@@ -5,18 +5,13 @@ NamedTuples instead of dataclasses: a table of 65,536 devices is created in a th
 No file format, no rule, no I/O: `formats` converts documents to these values and back, `check.rules` checks them.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import repeat
-from socket import AF_INET, inet_pton
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
 from hccl_kit.base.message import Message
 from hccl_kit.table import ip
-from hccl_kit.table.ip import UNSPECIFIED
 from hccl_kit.table.pointer import Pointer
 
 T = TypeVar("T")
@@ -85,6 +80,15 @@ class Device(NamedTuple):
     levels: tuple[Level, ...] = ()
     extra: Mapping[str, Any] = NOTHING
     at: Pointer = ()
+
+    def placed_levels(self) -> Iterator[tuple[Pointer, Level]]:
+        """Its networks with their places in the document."""
+        return (((*self.at, "level_list", index), level) for index, level in enumerate(self.levels))
+
+    def placed_addresses(self) -> Iterator[tuple[Pointer, Address]]:
+        """The addresses of all its networks with their places."""
+        for at, level in self.placed_levels():
+            yield from (((*at, "rank_addr_list", index), address) for index, address in enumerate(level.addresses))
 
 
 @_equal_anywhere
@@ -207,7 +211,7 @@ class RankTable(_Table):
     @cached_property
     def keys(self) -> frozenset[str]:
         """The keys in the `extra` of any device."""
-        return frozenset().union(*[device.extra for device in self.every if device.extra is not NOTHING])
+        return keys_of(self.every)
 
     @cached_property
     def has_plain_addresses(self) -> bool:
@@ -215,14 +219,11 @@ class RankTable(_Table):
 
         This holds for nearly every table, and then the rules on addresses have nothing to check.
         """
-        texts = [ip for ip in self.ips if ip]
+        texts = [text for text in self.ips if text]
         different = set(texts)
-        try:
-            # An IPv4 address has one spelling, so different texts are different addresses.
-            are_unique = len(different) == len(texts) and UNSPECIFIED not in different
-            return are_unique and all(map(inet_pton, repeat(AF_INET), texts))
-        except (OSError, ValueError):
-            return False
+        # An IPv4 address has one spelling, so different texts are different addresses.
+        are_unique = len(different) == len(texts) and ip.UNSPECIFIED not in different
+        return are_unique and all(map(ip.is_ipv4, texts))
 
     def devices(self) -> Iterator[tuple[Server, Device]]:
         """Every device with its server, in the order of the document."""
@@ -245,3 +246,11 @@ class RankTable(_Table):
     def by_rank(self) -> tuple[tuple[Server, Device], ...]:
         """Every device with its server, in the order of the ranks."""
         return tuple(sorted(self.devices(), key=lambda pair: pair[1].rank))
+
+
+Holder = RankTable | Server | Device | Level | Address
+
+
+def keys_of(holders: Iterable[Holder]) -> frozenset[str]:
+    """The keys in the `extra` of any of these."""
+    return frozenset().union(*[holder.extra for holder in holders if holder.extra is not NOTHING])

@@ -1,7 +1,5 @@
 """Places in a document: the path to a value, and its position in the text."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 Pointer = tuple[str | int, ...]

@@ -1,7 +1,5 @@
 """Facts about Ascend products, as data for the rules. Each row has its origin."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import NamedTuple
 

@@ -1,6 +1,6 @@
 """The errors in the structure of a rank table, found with the published schemas.
 
-jsonschema takes 80 ms to import and seconds on a large table, so `formats` reads a table first and calls this module
+jsonschema takes 80 ms to import and seconds on a large table, so `formats` reads a table first and imports this module
 only for a table that it cannot read.
 """
 
@@ -10,20 +10,19 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
+
+from jsonschema import Draft202012Validator, validators
+from jsonschema.exceptions import ValidationError
 
 from hccl_kit.base.message import Message
 from hccl_kit.base.schemas import load
 from hccl_kit.base.typos import MAX_UNKNOWN, find_typos, nearest
 from hccl_kit.base.wording import counted, row
 from hccl_kit.table.document import shown
-from hccl_kit.table.finding import MAX_FINDINGS, Edit, Finding
-from hccl_kit.table.hccl_parser.structure import code_of_missing, code_of_number, code_of_type
+from hccl_kit.table.finding import MAX_FINDINGS, NO_CODE, Edit, Finding
+from hccl_kit.table.hccl_parser.reading import INVALID, MISSING, number
 from hccl_kit.table.pointer import Pointer
-
-if TYPE_CHECKING:
-    from jsonschema.exceptions import ValidationError
-
 
 _JSON_TYPES = {
     "object": Message("HK102.expected-object", "an object"),
@@ -33,6 +32,19 @@ _JSON_TYPES = {
 }
 _MAIN_ITEMS = ("#/$defs/server", "#/$defs/rank")
 """What the schemas of versions 1.0, 1.2 and 2.0 call the items of server_list and rank_list."""
+_CODED_NUMBERS = {
+    "1.0": ("rank_id",),
+    "1.2": ("rank_id", "super_device_id"),
+    "1.1": (),
+    "template2_cloud": (),
+    "template2_lab": ("rank_id",),
+}
+"""By version: the numeric strings for which HCCL reports a code. Version 2.0 has none.
+
+If a table has one error, its code is that of `first_error`; these facts are for tables with several. EI0017 is for
+strings only, except in 2.0.
+"""
+_RANK_LIST, _GROUPS = "2.0", ("template2_cloud", "template2_lab")
 _LENGTHS = ("minLength", "maxLength", "minItems", "maxItems")
 
 
@@ -44,8 +56,6 @@ def findings(
     `is_good` says whether an item of the main list has no error, in less time than jsonschema takes: of a large table,
     most have none.
     """
-    from jsonschema import Draft202012Validator, validators  # noqa: PLC0415 - see the docstring of the module
-
     # Draft 2020-12 accepts 1.0 as an integer, HCCL does not.
     types = Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda _, number: type(number) is int)
 
@@ -77,7 +87,7 @@ def _missing(error: ValidationError, pointer: Pointer, version: str) -> Iterator
     for key in rules["required"]:
         if key in written:
             continue
-        code = code_of_missing(version, pointer, is_text=rules["properties"][key].get("type") != "array")
+        code = _code_of_missing(version, pointer, is_text=rules["properties"][key].get("type") != "array")
         like = meant.get(key) or nearest(key, unknown[:MAX_UNKNOWN], 0.7)
         if like:
             message = Message(
@@ -141,7 +151,7 @@ def _unfit(error: ValidationError, pointer: Pointer, version: str) -> Iterator[F
         if rule == "HK104":
             message = Message("HK104.number", "{key} is {value}; {expected}", key=key, value=written, expected=expected)
         fix = _trimmed(str(value), str(error.validator_value), pointer)
-        code = code_of_number(version, str(pointer[-1]), str(value))
+        code = _code_of_number(version, str(pointer[-1]), str(value))
         yield Finding(message, pointer=pointer, fix=fix, hccl_error=code, rule=rule)
     else:
         wanted = shown(error.validator_value)
@@ -169,7 +179,7 @@ def _wrong_type(wanted: str, key: str, value: object, pointer: Pointer, version:
     elif wanted == "integer" and isinstance(value, str) and re.fullmatch(" *(0|[1-9][0-9]{0,9}) *", value):
         hint = Message("HK102.integer.fix", "write {value} without quotes", value=value.strip())
         fix = (Edit(pointer, value.strip()),)
-    return Finding(message, hint, pointer=pointer, fix=fix, hccl_error=code_of_type(version, wanted), rule="HK102")
+    return Finding(message, hint, pointer=pointer, fix=fix, hccl_error=_code_of_type(version, wanted), rule="HK102")
 
 
 def _wrong_length(error: ValidationError, key: str) -> Message:
@@ -210,3 +220,28 @@ def _with_type(value: object) -> str:
     if isinstance(value, bool):
         return Message("HK102.value", "the value {value}", value=shown(value))
     return Message("HK102.number", "the number {value}", value=shown(value))
+
+
+def _code_of_missing(version: str, pointer: Pointer, *, is_text: bool) -> str | None:
+    """The code of a key that is missing in the object at `pointer`; None: that of the rule (HK101)."""
+    if version not in _CODED_NUMBERS:
+        return None
+    if "super_pod_list" in pointer and is_text:
+        return INVALID
+    return None if is_text else NO_CODE
+
+
+def _code_of_type(version: str, wanted: str) -> str | None:
+    """The code of a value that does not have the type `wanted`; None: that of the rule (HK102)."""
+    if version == _RANK_LIST:
+        return {"array": INVALID, "object": MISSING}.get(wanted, NO_CODE)
+    if version in _GROUPS and wanted == "object":
+        return MISSING  # an item, in which HCCL looks for a string first
+    return NO_CODE if version in _CODED_NUMBERS and wanted != "string" else None
+
+
+def _code_of_number(version: str, key: str, text: str) -> str | None:
+    """The code of a string that is not a number; None: that of the rule (HK103). HCCL reads "3x" as 3."""
+    if version not in _CODED_NUMBERS:
+        return None
+    return None if key in _CODED_NUMBERS[version] and number(text) is None else NO_CODE

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
-from hccl_kit.base.wording import exit_code
+from hccl_kit.base.process_end import exit_code
 from hccl_kit.runtime.flight_recorder import CURVE_AT, DONE
 from hccl_kit.watch import records, torch_status
 from hccl_kit.watch.records import Record

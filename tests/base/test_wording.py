@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hccl_kit.base.wording import counted, either, indented, joined, killed_by, listed, shortened, spans
+from hccl_kit.base.wording import counted, either, indented, joined, listed, shortened, spans
 
 
 @pytest.mark.parametrize(("number", "text"), [(0, "0 servers"), (1, "1 server"), (2, "2 servers")])
@@ -28,14 +28,6 @@ def test_joined_accepts_another_conjunction() -> None:
 def test_a_truncated_list_counts_the_omitted_items(limit: int, text: str) -> None:
     assert listed("abc", limit) == text
     assert listed([]) == ""
-
-
-def test_a_signal_has_its_name_and_without_one_its_number() -> None:
-    assert [killed_by(number) for number in (9, 40, 77)] == [
-        "killed by SIGKILL",
-        "killed by signal 40",
-        "killed by signal 77",
-    ]
 
 
 def test_indented_lines_stay_below_the_message() -> None:

@@ -8,8 +8,9 @@ from itertools import pairwise
 import pytest
 
 from hccl_kit.base.translation import LANGUAGES, speak
-from hccl_kit.check.rule import FAMILIES, Rule
+from hccl_kit.check.rule import Rule
 from hccl_kit.check.rule_pages import (
+    FAMILIES,
     HEADINGS,
     as_json,
     as_lines,

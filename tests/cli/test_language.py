@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hccl_kit.base.help_format import help_texts
+from hccl_kit.base.arguments import help_texts
 from hccl_kit.base.translation import speak
 from hccl_kit.cli.kit import VERBS, main
 from hccl_kit.cli.parsers import parser_of

@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.tables import value
 
 CHECK = "import sys; from hccl_kit.cli.check import main; assert main(sys.argv[1:]) == 0; print(*sys.modules)"
-SLOW = ("jsonschema", "mindspore", "numpy", "yaml")
+SLOW = ("datetime", "jsonschema", "mindspore", "numpy", "signal", "socket", "textwrap", "threading", "tomllib", "yaml")
 """None of these is needed to check a valid table."""
 
 

@@ -15,6 +15,8 @@ from hccl_kit.table.products import ANY_PRODUCT
 
 _LISTS = ("device", "server_list")
 """Keys that HCCL's errors never name."""
+_MISSING_KEY = "HK101"
+"""A rule whose findings are placed at another key than the one that HCCL names."""
 MAX_BLOCKS = 100
 """Findings shown as text. Beyond this, the generator of the file is at fault; JSON has them all."""
 
@@ -56,7 +58,7 @@ def _variable(finding: Finding) -> str:
     if len(names) == 1:
         return names[0]
     is_variable = key in names or (not names and isinstance(key, str) and key not in _LISTS)
-    return str(key) if is_variable and (rule is None or rule.names_key) else ""
+    return str(key) if is_variable and finding.rule != _MISSING_KEY else ""
 
 
 def _summary(report: Report) -> Message:

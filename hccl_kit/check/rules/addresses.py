@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from socket import AF_INET
 
 from hccl_kit.base.message import Message
 from hccl_kit.check.rule import DUPLICATE, SERVER_KINDS, Rule
@@ -88,7 +87,7 @@ def device_ip_respelled(table: RankTable, _product: Product) -> Iterator[Finding
     first: dict[Address, tuple[Pointer, str]] = {}
     spellings: set[str] = set()
     for device, text, address in table.parsed_ips:
-        if address is None or address[0] == AF_INET or text in spellings:  # an IPv4 address has one spelling
+        if address is None or address[0] == 4 or text in spellings:  # an IPv4 address has one spelling
             continue
         spellings.add(text)
         pointer, spelling = first.setdefault(address, (device.at, text))

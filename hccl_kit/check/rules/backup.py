@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from hccl_kit.base.message import Message
 from hccl_kit.check.rule import Rule
@@ -25,21 +24,6 @@ _PEER = Message(
     "check.peer.fix",
     'write the "device_ip" of the other die of its NPU: devices 0 and 1 back each other, 2 and 3, and so on',
 )
-
-
-class _Backup(NamedTuple):
-    """A backup address of a device, and the device of the table that has it as `device_ip`, or None."""
-
-    device: Device
-    text: str
-    owner: Device | None
-
-    @property
-    def is_of_peer(self) -> bool:
-        """The other die of the same NPU has the address. Devices of a server differ in the last index of `at` only."""
-        return (
-            self.owner is not None and self.owner.id == self.device.id ^ 1 and self.owner.at[:-1] == self.device.at[:-1]
-        )
 
 
 def backup_invalid(table: RankTable, product: Product) -> Iterator[Finding]:
@@ -91,16 +75,15 @@ def backup_not_peer(table: RankTable, product: Product) -> Iterator[Finding]:
                     the owner up by its place on its server, but among all devices from the first server on; so it may
                     refuse good addresses where the servers do not all list the same devices in the same order.
     """
-    for backup in _owned(table, product, _doubtful(table, product)):
-        device, owner = backup.device, backup.owner
-        if owner and not backup.is_of_peer:
+    for device, text, owner in _owned(table, product, _doubtful(table, product)):
+        if owner and not _are_peers(device, owner):
             itself = Message("HK316.itself", "the device itself")
             here = Message("HK316.device", "device {device}", device=owner.id)
             elsewhere = Message("HK316.elsewhere", "device {device} of another server", device=owner.id)
             message = Message(
                 "HK316.not-peer",
                 "backup address {address} is that of {owner}, not of device {peer}",
-                address=shown(backup.text),
+                address=shown(text),
                 owner=itself if owner is device else here if owner.at[:-1] == device.at[:-1] else elsewhere,
                 peer=device.id ^ 1,
             )
@@ -125,16 +108,16 @@ def backup_port_taken(table: RankTable, product: Product) -> Iterator[Finding]:
     fallen_back = {_port(device, "backup_device_port") for device in backed} - {None}
     if fallen_back.isdisjoint([_port(device, "device_port") for device in (table.every if fallen_back else ())]):
         return
-    for backup in _owned(table, product, backed):
-        port = _port(backup.device, "backup_device_port")
-        if port is not None and backup.owner and backup.is_of_peer and port == _port(backup.owner, "device_port"):
-            at, taken = (*backup.device.at, "backup_device_port"), (*backup.owner.at, "device_port")
+    for device, _, owner in _owned(table, product, backed):
+        port = _port(device, "backup_device_port")
+        if port is not None and owner and _are_peers(device, owner) and port == _port(owner, "device_port"):
+            at, taken = (*device.at, "backup_device_port"), (*owner.at, "device_port")
             message = Message(
                 "HK317.taken",
                 "backup port {port} of device {device} is the port of device {owner}",
                 port=port,
-                device=backup.device.id,
-                owner=backup.owner.id,
+                device=device.id,
+                owner=owner.id,
             )
             hint = Message("HK317.fix", "write another free port")
             yield Finding(message, hint, pointer=at, related=(Related(taken, Message("HK317.owner", "taken here")),))
@@ -149,14 +132,15 @@ def backup_unknown(table: RankTable, product: Product) -> Iterator[Finding]:
     Fix:            not needed if `hccn_tool -i N -ip -g` prints the address for the peer of the device.
     HCCL:           accepts it; the log says "it might be an invalid backup ip" (R14).
     """
-    unknown = [backup for backup in _owned(table, product, _doubtful(table, product)) if backup.owner is None]
+    owned = _owned(table, product, _doubtful(table, product))
+    unknown = [(device, text) for device, text, owner in owned if owner is None]
     if unknown:
-        device = unknown[0].device
+        device, text = unknown[0]
         others = same_for(len(unknown) - 1)
         message = Message(
             "HK318.unknown",
             "no device of the table has backup address {address}{others}",
-            address=shown(unknown[0].text),
+            address=shown(text),
             others=others,
         )
         hint = Message(
@@ -186,8 +170,8 @@ def _backups(device: Device) -> list[str]:
     return split_addresses(device.extra[_KEY])
 
 
-def _owned(table: RankTable, product: Product, backed: list[Device]) -> Iterator[_Backup]:
-    """The backup addresses of these devices with their owners, without those that other rules report.
+def _owned(table: RankTable, product: Product, backed: list[Device]) -> Iterator[tuple[Device, str, Device | None]]:
+    """These devices, their backup addresses and who has them as `device_ip`, without those that other rules report.
 
     These are invalid (HK314) or duplicate (HK315) addresses, and devices whose ids or addresses are wrong.
     """
@@ -207,7 +191,12 @@ def _owned(table: RankTable, product: Product, backed: list[Device]) -> Iterator
     for device in backed:
         for text in _backups(device) if device.at[:2] not in odd else ():
             if times[text] == 1 and (address := parse_address(text)):
-                yield _Backup(device, text, owners.get(address))
+                yield device, text, owners.get(address)
+
+
+def _are_peers(device: Device, owner: Device) -> bool:
+    """Whether these are the dies of one NPU. Devices of a server differ in the last index of `at` only."""
+    return owner.id == device.id ^ 1 and owner.at[:-1] == device.at[:-1]
 
 
 def _port(device: Device, key: str) -> int | None:

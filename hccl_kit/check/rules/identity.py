@@ -9,7 +9,6 @@ from hccl_kit.base.host_name import is_host
 from hccl_kit.base.message import Message
 from hccl_kit.base.network import is_loopback
 from hccl_kit.check.rule import DUPLICATE, SERVER_KINDS, Rule
-from hccl_kit.check.rules.counts import miscounted
 from hccl_kit.check.rules.duplicates import first_defined, repeated
 from hccl_kit.table.bounds import MAX_SERVER_ID, bytes_of
 from hccl_kit.table.document import shown
@@ -99,27 +98,6 @@ def server_id_length(table: RankTable, _product: Product) -> Iterator[Finding]:
                 )
             hint = Message("HK206.fix", "write the address or the name of the host")
             yield Finding(message, hint, pointer=(*server.at, "server_id"))
-
-
-def server_count(table: RankTable, _product: Product) -> Iterator[Finding]:
-    """`server_count` does not match the number of servers.
-
-    What:           `server_count` differs from the length of `server_list`.
-    Why it matters: HCCL compares the two.
-    Example:        "server_count": "1" after a second server was added by hand.
-    Fix:            add what is missing, or write the number of servers. `--fix` writes it only if the list holds more
-                    than is counted: a list that holds less may have been cut.
-    HCCL:           EI0014, server_count, expected the length of the list (R8).
-    """
-    count = len(table.servers)
-    if count and table.declared_servers is not None and table.declared_servers != count:
-        message = Message(
-            "HK207.count",
-            '"server_count" is "{declared}", but server_list holds {count}',
-            declared=table.declared_servers,
-            count=count,
-        )
-        yield miscounted(message, ("server_count",), table.declared_servers, count)
 
 
 def empty_list(table: RankTable, _product: Product) -> Iterator[Finding]:
@@ -213,12 +191,10 @@ RULES = (
         hccl_error="EI0014",
         variables=("Device Id of server Id X",),
         kinds=SERVER_KINDS,
-        by_ids=True,
     ),
-    Rule("HK204", "device-id-too-high", device_beyond, kinds=SERVER_KINDS, by_ids=True),
+    Rule("HK204", "device-id-too-high", device_beyond, kinds=SERVER_KINDS),
     Rule("HK205", "duplicate-server", server_twice, hccl_error="EI0014", variables=DUPLICATE),
     Rule("HK206", "server-id-length", server_id_length, kinds=SERVER_KINDS),
-    Rule("HK207", "server-count-mismatch", server_count, hccl_error="EI0014", variables=("server_count",)),
     Rule("HK208", "no-devices", empty_list, kinds=("1.0", "1.1", "1.2")),
     Rule("HK209", "loopback-server-id", loopback_among_servers, kinds=SERVER_KINDS),
     Rule("HK210", "loopback-only-server", loopback_alone, severity="note", kinds=SERVER_KINDS),

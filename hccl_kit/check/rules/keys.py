@@ -1,4 +1,4 @@
-"""HK1: misspelled optional keys. A misspelled required key is reported as missing (HK101)."""
+"""HK1: misspelled optional keys, and a misspelled status. A misspelled required key is reported as missing (HK101)."""
 
 from __future__ import annotations
 
@@ -8,16 +8,37 @@ from itertools import islice
 
 from hccl_kit.base.message import Message
 from hccl_kit.base.typos import MAX_UNKNOWN, find_typos, is_typo
-from hccl_kit.check.optional_keys import OPTIONAL
 from hccl_kit.check.rule import ALL_KINDS, Rule
+from hccl_kit.table.bounds import READY, SUB_VERSION
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Edit, Finding
-from hccl_kit.table.model import Address, Device, Level, RankTable, Server
+from hccl_kit.table.formats import node_list, server_list
+from hccl_kit.table.model import Device, Holder, RankTable, keys_of
 from hccl_kit.table.pointer import Pointer
 from hccl_kit.table.products import ANY_PRODUCT, Product
 
-Holder = RankTable | Server | Device | Level | Address
-
+_DEVICE = ("device_ip", *server_list.DEVICE_TEXTS)
+OPTIONAL: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "1.0": {"table": ("server_count",), "server": server_list.SERVER_TEXTS, "device": _DEVICE},
+    "1.2": {
+        "table": ("server_count", "super_pod_list"),
+        "server": server_list.SERVER_TEXTS,
+        "device": (*_DEVICE, "super_device_id"),
+    },
+    "1.1": {
+        "table": (SUB_VERSION, *node_list.TABLE_TEXTS),
+        "device": ("device_id", "rank_ip", *node_list.RANK_TEXTS),
+    },
+    "2.0": {
+        "table": ("status", "detour"),
+        "device": ("device_port", "host_port", "replaced_local_id", "control_plane"),
+        "level": ("net_type", "net_attr"),
+        "address": ("plane_id", "backup_addr"),
+    },
+    "": {"table": ("board_id", "chip_info", "deploy_mode", "para_plane_nic_num"), "device": ("device_ip",)},
+}
+"""The optional keys that HCCL reads, by version and kind of object; the version of template 2 is "". A key that is
+neither here nor required is unknown; HCCL skips it."""
 _FIELDS: Mapping[str, tuple[str, object]] = {
     "device_ip": ("ip", None),
     "rank_ip": ("ip", None),
@@ -87,6 +108,35 @@ def key_of_super_pods(table: RankTable, product: Product) -> Iterator[Finding]:
             yield Finding(message, hint, pointer=(*places[0], key), on_key=True)
 
 
+def unknown_status(table: RankTable, _product: Product) -> Iterator[Finding]:
+    """`status` is neither "completed" nor "initializing".
+
+    What:           the value of `status` is not a value that programs write.
+    Why it matters: HCCL waits for "completed": one check a second for 1800 s, then the job fails (R6).
+    Example:        "status": "complete"
+    Fix:            write "completed".
+    HCCL:           no code; the job times out.
+    """
+    if table.status != READY:
+        message = Message(
+            "HK110.status",
+            '"status" is {status}; HCCL waits up to 1800 s for "completed" and then gives up',
+            status=shown(table.status),
+        )
+        fix = (Edit(("status",), f'"{READY}"'),) if _means_ready(table.status) else ()
+        yield Finding(message, Message("HK110.fix", 'write "status": "completed"'), pointer=("status",), fix=fix)
+
+
+def _means_ready(status: str) -> bool:
+    """Whether the word can only be "completed": in another case, with spaces, or one typo away from it.
+
+    "complete" is one letter short of it and no other word of a rank table. "done", "ok" or "success" may well mean the
+    same, but their author may not know what HCCL waits for: a person should check whether the table is ready.
+    """
+    word = status.strip().lower()
+    return word == READY or is_typo(word, READY)
+
+
 def meant(key: str, without: Sequence[Device], pattern: str = "") -> tuple[Message | None, tuple[Edit, ...]]:
     """A hint and the edits if devices without `key` have a misspelled one; else None and no edits.
 
@@ -121,7 +171,13 @@ def _keys(table: RankTable, kind: str) -> frozenset[str]:
     """The keys of all objects of a kind that no field of theirs holds."""
     if kind == "device":
         return table.keys
-    return frozenset().union(*[holder.extra for _, holder in _placed(table, kind) if holder.extra])
+    holders: Mapping[str, Sequence[Holder]] = {
+        "table": (table,),
+        "server": table.servers,
+        "level": table.every_level,
+        "address": table.every_address,
+    }
+    return keys_of(holders[kind])
 
 
 def _placed(table: RankTable, kind: str) -> Iterator[tuple[Pointer, Holder]]:
@@ -134,15 +190,11 @@ def _placed(table: RankTable, kind: str) -> Iterator[tuple[Pointer, Holder]]:
         yield from ((device.at, device) for device in table.every)
     else:
         for device in table.every:
-            for index, level in enumerate(device.levels):
-                at = (*device.at, "level_list", index)
-                if kind == "level":
-                    yield at, level
-                else:
-                    yield from (((*at, "rank_addr_list", n), address) for n, address in enumerate(level.addresses))
+            yield from device.placed_levels() if kind == "level" else device.placed_addresses()
 
 
 RULES = (
+    Rule("HK110", "unknown-status", unknown_status, kinds=("1.0", "1.1", "1.2", "template2")),
     Rule("HK117", "misspelled-key", misspelt_key, severity="note", kinds=ALL_KINDS),
     Rule("HK118", "key-of-super-pods", key_of_super_pods, severity="note", kinds=("1.0",)),
 )

@@ -1,4 +1,4 @@
-"""HK2 of version 2.0: counts, backups, and the networks of the ranks (R34). The addresses are in `rank_addresses`."""
+"""HK2 of version 2.0: backups, and the networks of the ranks (R34). The addresses are in `rank_addresses`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from itertools import pairwise
 
 from hccl_kit.base.message import Message
 from hccl_kit.check.rule import Rule
-from hccl_kit.check.rules.counts import miscounted
 from hccl_kit.check.rules.duplicates import first_defined, repeated
 from hccl_kit.table.bounds import BACKUP
 from hccl_kit.table.document import shown
@@ -17,27 +16,6 @@ from hccl_kit.table.hccl_parser.reading import INVALID, MISSING
 from hccl_kit.table.model import Device, RankTable
 from hccl_kit.table.pointer import Pointer
 from hccl_kit.table.products import Product
-
-
-def rank_count(table: RankTable, _product: Product) -> Iterator[Finding]:
-    """`rank_count` does not match the number of ranks.
-
-    What:           `rank_count` differs from the length of `rank_list`.
-    Why it matters: HCCL compares the two.
-    Example:        "rank_count": 2 after a third rank was added by hand.
-    Fix:            add what is missing, or write the number of ranks. `--fix` writes it only if the list holds more
-                    than is counted: a list that holds less may have been cut.
-    HCCL:           EI0014, rankCount "rankCount is equal to rankSize"; older releases give no code (R34).
-    """
-    count = table.world_size
-    if table.declared_ranks is not None and table.declared_ranks != count:
-        message = Message(
-            "HK224.count",
-            '"rank_count" is {declared}, but rank_list holds {count}',
-            declared=table.declared_ranks,
-            count=count,
-        )
-        yield miscounted(message, ("rank_count",), table.declared_ranks, count, is_text=False)
 
 
 def backup_rank(table: RankTable, _product: Product) -> Iterator[Finding]:
@@ -253,7 +231,6 @@ def _replaced(backup: Device) -> int | None:
 
 
 RULES = (
-    Rule("HK224", "rank-count-mismatch", rank_count, hccl_error="EI0014", variables=("rankCount",), kinds=("2.0",)),
     Rule("HK225", "invalid-backup-rank", backup_rank, kinds=("2.0",)),
     Rule("HK226", "layer-order", layers_not_ascending, kinds=("2.0",)),
     Rule("HK227", "address-count", address_count, kinds=("2.0",)),

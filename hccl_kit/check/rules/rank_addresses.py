@@ -11,7 +11,7 @@ from hccl_kit.check.rule import Rule
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Edit, Finding
 from hccl_kit.table.ip import PORT, fits
-from hccl_kit.table.model import Address, Device, RankTable
+from hccl_kit.table.model import RankTable, keys_of
 from hccl_kit.table.pointer import Pointer
 from hccl_kit.table.products import Product
 
@@ -32,11 +32,11 @@ def address_form(table: RankTable, _product: Product) -> Iterator[Finding]:
     HCCL:           no code; newer releases give EI0014, addr "A valid EID", but none for `backup_addr` and
                     `control_plane` (R34).
     """
-    has_more = "control_plane" in table.keys or _have_backups(table)
-    if not has_more and all(fits(address.type, address.text) for address in table.every_address):
+    misfits = [address for address in table.every_address if not fits(address.type, address.text)]
+    if not (misfits or "control_plane" in table.keys or "backup_addr" in keys_of(table.every_address)):
         return
     for device in table.every:
-        for at, address in _addresses(device):
+        for at, address in device.placed_addresses():
             if not fits(address.type, address.text):
                 yield _misformed((*at, "addr"), address.type, address.text)
             for number, backup in enumerate(address.extra.get("backup_addr", ()) if address.type != "EID" else ()):
@@ -59,7 +59,7 @@ def port_form(table: RankTable, _product: Product) -> Iterator[Finding]:
     texts = {port for ports in {address.ports for address in table.every_address} for port in ports}
     wrong = {text for text in texts if not re.fullmatch(PORT, text)}
     for device in table.every if wrong else ():
-        for at, address in _addresses(device):
+        for at, address in device.placed_addresses():
             for index, port in enumerate(address.ports):
                 if port in wrong:
                     message = Message(
@@ -79,23 +79,13 @@ def eid_with_backup(table: RankTable, _product: Product) -> Iterator[Finding]:
     Fix:            remove "backup_addr".
     HCCL:           no code; the parser refuses the table (R34).
     """
-    if not _have_backups(table):
+    if "backup_addr" not in keys_of(table.every_address):
         return
     for device in table.every:
-        for at, address in _addresses(device):
+        for at, address in device.placed_addresses():
             if address.type == "EID" and address.extra.get("backup_addr"):
                 message = Message("HK313.backup", '"backup_addr" is not accepted with an EID')
                 yield Finding(message, Message("HK313.fix", "remove backup_addr"), pointer=(*at, "backup_addr"))
-
-
-def _addresses(device: Device) -> Iterator[tuple[Pointer, Address]]:
-    for place, level in enumerate(device.levels):
-        for number, address in enumerate(level.addresses):
-            yield (*device.at, "level_list", place, "rank_addr_list", number), address
-
-
-def _have_backups(table: RankTable) -> bool:
-    return True in ["backup_addr" in address.extra for address in table.every_address]
 
 
 def _misformed(pointer: Pointer, kind: str, text: str) -> Finding:

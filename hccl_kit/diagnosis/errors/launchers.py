@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from signal import SIGTERM
 
 from hccl_kit.base.message import Message
-from hccl_kit.base.wording import killed_by
+from hccl_kit.base.process_end import killed_by
 from hccl_kit.diagnosis.errors.ending import HOST_MEMORY, MORE_MEMORY
 from hccl_kit.diagnosis.errors.message import LogMessage, rank, whole
 from hccl_kit.diagnosis.errors.row import KnownError

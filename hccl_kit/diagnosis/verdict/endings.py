@@ -5,7 +5,7 @@ from __future__ import annotations
 from signal import SIGKILL
 
 from hccl_kit.base.message import Message
-from hccl_kit.base.wording import killed_by
+from hccl_kit.base.process_end import killed_by
 
 
 def ended(signal: int | None, code: int | None) -> Message:

@@ -16,7 +16,7 @@ from typing import IO, Generic, TypeVar
 
 from hccl_kit.agent.lines import SILENCE, Lines
 from hccl_kit.base.message import Message
-from hccl_kit.base.wording import exit_code, killed_by
+from hccl_kit.base.process_end import exit_code, killed_by
 from hccl_kit.remote.asking import error_line
 
 PIECE = 1 << 16

@@ -10,11 +10,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from hccl_kit.base.child import wait
-from hccl_kit.base.interruptible import INTERRUPTED, interruptible, is_interrupted
+from hccl_kit.base.errors import INTERRUPTED
+from hccl_kit.base.interruptible import interruptible, is_interrupted
 from hccl_kit.base.limited_child import Limits, limited_program
 from hccl_kit.base.message import Message
+from hccl_kit.base.process_end import exit_code
 from hccl_kit.base.terminal import printable
-from hccl_kit.base.wording import exit_code
 
 AT_ONCE = 16
 """Servers whose logs are fetched at a time."""

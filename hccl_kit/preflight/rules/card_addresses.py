@@ -173,10 +173,10 @@ def _has_file_alone(node: Node) -> bool:
 def _in_file(node: Node, ids: Sequence[int]) -> Mapping[int, Sequence[str]]:
     """What /etc/hccn.conf has for these cards; raises CannotTellError if it cannot be read or names none of them."""
     try:
-        there = hccn_conf.every_address(node.root / HCCN_CONF)
+        there = hccn_conf.every_entry(node.root / HCCN_CONF)
     except KitError as error:
         raise CannotTellError(error.message) from None
-    addresses = {number: there[number] for number in ids if number in there}
+    addresses = {number: [entry.text for entry in there[number]] for number in ids if number in there}
     if not addresses:
         raise CannotTellError(Message("HK628.no-card-in-file", "/etc/hccn.conf has no address of a card of the table"))
     return addresses

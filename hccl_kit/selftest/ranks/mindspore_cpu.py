@@ -11,7 +11,7 @@ import numpy as np
 from mindspore import Tensor, ops
 from mindspore.communication import create_group
 
-from hccl_kit.base.network import free_port
+from hccl_kit.base.free_port import free_port
 from hccl_kit.runtime import cpu
 from hccl_kit.runtime.worker_env import WorkerEnv
 from hccl_kit.selftest.bandwidth import Operator

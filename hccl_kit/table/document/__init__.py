@@ -3,8 +3,6 @@
 Hostile input gives an error of the document, never an exception, in time and memory proportional to its size.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from functools import cached_property
@@ -75,9 +73,7 @@ def parse(data: bytes | str, name: str) -> Document:
         )
         return Document(name, text, None, (*findings, Finding(message, rule="HK009", span=WHOLE_FILE)))
     value, wrong = syntax.read(text, containers)
-    span = Places(text).span
-    findings += [finding._replace(span=span(start, end)) for start, end, finding in wrong]
-    return Document(name, text, value, tuple(findings), size=len(data))
+    return Document(name, text, value, (*findings, *wrong), size=len(data))
 
 
 def of_value(value: Any, text: str, name: str) -> Document:
@@ -113,6 +109,8 @@ def _findings_of_name(name: str) -> Iterator[Finding]:
 
 
 def _not_utf8(data: bytes | str, text: str) -> Finding | None:
+    if text.isascii():  # nearly every table
+        return None
     raw = data.encode("utf-8", errors="surrogatepass") if isinstance(data, str) else data
     if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
         message = Message("HK002.utf16", "the file is UTF-16; a rank table must be UTF-8")

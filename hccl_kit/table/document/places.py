@@ -1,7 +1,5 @@
 """The places of values in a valid JSON text."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator
@@ -24,6 +22,22 @@ class Place(NamedTuple):
     key_end: int
     value: int
     value_end: int
+
+
+class _Members:
+    """The members of one object or array by key or index, scanned on demand."""
+
+    def __init__(self, text: str, offset: int) -> None:
+        self._unread = _scan(text, offset)
+        self._read: dict[str | int, Place] = {}
+
+    def find(self, part: str | int) -> Place | None:
+        if part not in self._read:
+            for name, place in self._unread:
+                self._read[name] = place
+                if name == part:
+                    break
+        return self._read.get(part)
 
 
 class Places:
@@ -85,22 +99,6 @@ class Places:
         if offset not in self._scanned:
             self._scanned[offset] = _Members(self._text, offset)
         return self._scanned[offset]
-
-
-class _Members:
-    """The members of one object or array by key or index, scanned on demand."""
-
-    def __init__(self, text: str, offset: int) -> None:
-        self._unread = _scan(text, offset)
-        self._read: dict[str | int, Place] = {}
-
-    def find(self, part: str | int) -> Place | None:
-        if part not in self._read:
-            for name, place in self._unread:
-                self._read[name] = place
-                if name == part:
-                    break
-        return self._read.get(part)
 
 
 def after_space(text: str, offset: int) -> int:

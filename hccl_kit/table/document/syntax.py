@@ -14,7 +14,7 @@ from math import isinf
 from typing import Any
 
 from hccl_kit.base.message import Message
-from hccl_kit.table.document.places import after_space
+from hccl_kit.table.document.places import Places, after_space
 from hccl_kit.table.finding import MAX_FINDINGS, NO_CODE, Finding
 
 MAX_DEPTH = 64
@@ -25,15 +25,11 @@ MAX_NUMBER = 64
 _STRINGS = json.JSONDecoder()
 
 
-_Located = tuple[int, int, Finding]
-"""The first character of an error, the one after its last, and the finding without its span."""
-
-
 class _RefusedError(ValueError):
     """The decoder found something that JSON does not allow; `_refusals` finds its place."""
 
 
-def read(text: str, containers: int) -> tuple[Any, list[_Located]]:
+def read(text: str, containers: int) -> tuple[Any, list[Finding]]:
     """The value of a JSON text, or its errors; the slow search for places runs only for a text with errors.
 
     `containers` is the number of opening brackets and braces in it.
@@ -104,83 +100,61 @@ def _deeper_than(value: Any, limit: int, containers: int) -> bool:
     return True
 
 
-_TOKEN = re.compile(r'"|[\[\]{}]|NaN|-?Infinity|-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?')
+_SIGN = r'"|[\[\]{}]|NaN|-?Infinity|-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?'
 
 
-def _refusals(text: str) -> Iterator[_Located]:
+def _refusals(text: str) -> Iterator[Finding]:
     """Everything in a text that is refused, in one pass without recursion; stops at the first syntax error."""
     open_objects: list[dict[str, int]] = []
-    position = 0
-    while match := _TOKEN.search(text, position):
+    position, signs, span = 0, re.compile(_SIGN), Places(text).span
+    while match := signs.search(text, position):
         sign, start, position = match[0], match.start(), match.end()
         if sign == '"':
             try:
                 content, position = _STRINGS.raw_decode(text, start)
             except ValueError:
                 return
-            yield from _half_character(content, start, position)
+            if half := _half_character(content):
+                yield Finding(half, rule="HK001", span=span(start, position))
             if open_objects and _character(text, after_space(text, position)) == ":":
                 first = open_objects[-1].setdefault(content, start)
                 if first != start:
-                    yield _repeated_key(text, first, start, position)
+                    message, hint = _repeated_key(text, first, text[start:position])
+                    yield Finding(message, hint, rule="HK004", span=span(start, position))
         elif sign in "{[":
             open_objects.append({})
             if len(open_objects) > MAX_DEPTH:
-                yield (
-                    start,
-                    position,
-                    Finding(
-                        Message("HK005.depth", "brackets are nested deeper than {most}", most=MAX_DEPTH), rule="HK005"
-                    ),
-                )
+                message = Message("HK005.depth", "brackets are nested deeper than {most}", most=MAX_DEPTH)
+                yield Finding(message, rule="HK005", span=span(start, position))
                 return
         elif sign in "}]":
             del open_objects[-1:]
         elif sign.endswith(("N", "y")):
-            yield (
-                start,
-                position,
-                Finding(Message("HK001.constant", "not JSON: {constant} is not a number", constant=sign), rule="HK001"),
-            )
+            message = Message("HK001.constant", "not JSON: {constant} is not a number", constant=sign)
+            yield Finding(message, rule="HK001", span=span(start, position))
         elif _is_monstrous(sign):
-            yield (
-                start,
-                position,
-                Finding(
-                    Message("HK006.number", "the number {digits}... is too large or too long", digits=sign[:12]),
-                    rule="HK006",
-                ),
-            )
+            message = Message("HK006.number", "the number {digits}... is too large or too long", digits=sign[:12])
+            yield Finding(message, rule="HK006", span=span(start, position))
 
 
-def _half_character(content: str, start: int, end: int) -> Iterator[_Located]:
+def _half_character(content: str) -> Message | None:
     try:
         content.encode("utf-8")
     except UnicodeEncodeError as error:
         half = f"\\u{ord(content[error.start]):04x}"
-        yield (
-            start,
-            end,
-            Finding(
-                Message("HK001.surrogate", "not JSON: {character} is half of a surrogate pair", character=half),
-                rule="HK001",
-            ),
-        )
+        return Message("HK001.surrogate", "not JSON: {character} is half of a surrogate pair", character=half)
+    return None
 
 
-def _repeated_key(text: str, first: int, start: int, end: int) -> _Located:
+def _repeated_key(text: str, first: int, key: str) -> tuple[Message, Message]:
     line = text.count("\n", 0, first) + 1
     message = Message(
         "HK004.key",
         "the key {key} is duplicated in one object; the first is on line {line}",
-        key=text[start:end][:80],
+        key=key[:80],
         line=line,
     )
-    return (
-        start,
-        end,
-        Finding(message, Message("HK004.fix", "keep one: programs disagree on which value counts"), rule="HK004"),
-    )
+    return message, Message("HK004.fix", "keep one: programs disagree on which value counts")
 
 
 def _character(text: str, offset: int) -> str:
@@ -202,7 +176,7 @@ _EMPTY = Message("HK001.empty", "not JSON: the file is empty")
 _CUT = Message("HK001.cut", "not JSON: the file ends before the document does")
 
 
-def _explained(text: str, error: json.JSONDecodeError) -> _Located:
+def _explained(text: str, error: json.JSONDecodeError) -> Finding:
     """The decoder's error with its place, message and fix."""
     start = error.pos if error.msg.startswith("Invalid control") else after_space(text, min(error.pos, len(text)))
     if start == len(text):
@@ -211,13 +185,12 @@ def _explained(text: str, error: json.JSONDecodeError) -> _Located:
         reason = error.msg[:1].lower() + error.msg[1:]
         message = _MESSAGES.get(error.msg, Message("HK001.other", "not JSON: {reason}", reason=reason))
     code = NO_CODE if error.msg == "Extra data" else None  # HCCL reads one value and ignores the rest
-    unknown = start, start + 1, Finding(message, rule="HK001")
-    start, end, finding = _common_mistake(text, start) or unknown
-    return start, end, finding._replace(hccl_error=code)
+    start, end, message, hint = _common_mistake(text, start) or (start, start + 1, message, None)
+    return Finding(message, hint, rule="HK001", hccl_error=code, span=Places(text).span(start, end))
 
 
-def _common_mistake(text: str, start: int) -> _Located | None:
-    """Common mistakes that JSON does not allow: a trailing comma, comments, single quotes."""
+def _common_mistake(text: str, start: int) -> tuple[int, int, Message, Message] | None:
+    """A common mistake that JSON does not allow, from where to where, and its fix: a comma, comments, single quotes."""
     if _character(text, start) == ",":
         comma, following = start, _character(text, after_space(text, start + 1))
     else:
@@ -225,16 +198,12 @@ def _common_mistake(text: str, start: int) -> _Located | None:
         comma, following = (len(before) - 1 if before.endswith(",") else -1), _character(text, start)
     if comma >= 0 and following in ("}", "]"):
         message = Message("HK001.comma", 'not JSON: trailing comma before "{bracket}"', bracket=following)
-        return comma, comma + 1, Finding(message, Message("HK001.comma.fix", "remove the comma"), rule="HK001")
+        return comma, comma + 1, message, Message("HK001.comma.fix", "remove the comma")
     if text.startswith(("//", "/*", "#"), start):
         end = text.find("\n", start)
         message = Message("HK001.comment", "not JSON: comments are not allowed")
-        return (
-            start,
-            end if end > 0 else len(text),
-            Finding(message, Message("HK001.comment.fix", "remove the comments"), rule="HK001"),
-        )
+        return start, end if end > 0 else len(text), message, Message("HK001.comment.fix", "remove the comments")
     if text.startswith("'", start):
         message = Message("HK001.quotes", "not JSON: keys and strings need double quotes")
-        return start, start + 1, Finding(message, Message("HK001.quotes.fix", "replace ' by \""), rule="HK001")
+        return start, start + 1, message, Message("HK001.quotes.fix", "replace ' by \"")
     return None

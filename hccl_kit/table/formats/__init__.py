@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from hccl_kit.table import schema
 from hccl_kit.table.finding import MAX_FINDINGS, Finding
 from hccl_kit.table.formats import group_list, node_list, rank_list, server_list
 from hccl_kit.table.formats.kinds import Kind
@@ -34,12 +33,12 @@ _TO_VALUE: Mapping[str, Callable[[RankTable], dict[str, Any]]] = {
     "2.0": rank_list.to_value,
 }
 
-_IS_GOOD: Mapping[str, Callable[[object], bool]] = {
-    "1.0": partial(server_list.is_server, version="1.0"),
-    "1.2": partial(server_list.is_server, version="1.2"),
-    "2.0": rank_list.is_rank,
+_ITEMS: Mapping[str, Callable[[object], object]] = {
+    "1.0": partial(server_list.read_server, index=0, version="1.0"),
+    "1.2": partial(server_list.read_server, index=0, version="1.2"),
+    "2.0": partial(rank_list.read_rank, index=0),
 }
-"""Whether an item of the main list has the structure of the format."""
+"""The readers of one item of the main list."""
 
 _PLACES: Mapping[str | None, Callable[[Pointer], Pointer]] = {
     "": group_list.in_document,
@@ -54,7 +53,18 @@ def read(value: object, kind: Kind, limit: int = MAX_FINDINGS) -> RankTable | tu
     try:
         return READERS[kind.version](value)
     except StructureError:
-        return tuple(schema.findings(value, kind.schema, limit, _IS_GOOD.get(kind.version)))
+        from hccl_kit.table import schema  # noqa: PLC0415 - it imports jsonschema, which takes 80 ms
+
+        read_item = _ITEMS.get(kind.version)
+        return tuple(schema.findings(value, kind.schema, limit, read_item and partial(_can_read, read_item)))
+
+
+def _can_read(read_item: Callable[[object], object], value: object) -> bool:
+    try:
+        read_item(value)
+    except StructureError:
+        return False
+    return True
 
 
 def to_value(table: RankTable) -> dict[str, Any]:

@@ -1,7 +1,5 @@
 """Which kind of document a JSON value is, by its keys and its version."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator
@@ -180,12 +178,10 @@ _FOREIGN = {
 }
 LISTS = {"server_list": ("1.0", "1.2"), "node_list": ("1.1",), "rank_list": ("2.0",), "group_list": ("",)}
 """The main list of a table, and the versions that have it; "" is template 2."""
-_YAML_CONFIG_MAP = re.compile(r"^kind:[ \t]*[\"']?ConfigMap[\"']?[ \t\r]*$", re.MULTILINE)
-_GO_TEMPLATE = re.compile(r"\{\{-?[ \t]*(?:[.$][A-Za-z]|(?:range|if|end|with|else|define|template)\b)")
-_TABLE_IN_LINE = re.compile(
-    r'^[^{\n]*(\{.*"(?:server_list|node_list|rank_list|group_list)".*\})[ \t\r]*$', re.MULTILINE
-)
-_CARD = re.compile(r"Ascend[0-9A-Za-z]{0,16}-[0-9]{1,3}|npu-[0-9]{1,3}")
+_YAML_CONFIG_MAP = r"(?m)^kind:[ \t]*[\"']?ConfigMap[\"']?[ \t\r]*$"
+_GO_TEMPLATE = r"\{\{-?[ \t]*(?:[.$][A-Za-z]|(?:range|if|end|with|else|define|template)\b)"
+_TABLE_IN_LINE = r'(?m)^[^{\n]*(\{.*"(?:server_list|node_list|rank_list|group_list)".*\})[ \t\r]*$'
+_CARD = r"Ascend[0-9A-Za-z]{0,16}-[0-9]{1,3}|npu-[0-9]{1,3}"
 MAX_TRIED = 8
 """Lines of a log that are read as JSON."""
 _DRAFT_KEYS = frozenset(("level", "id", "fabric_type", "rank_addrs"))
@@ -229,22 +225,22 @@ def _without_list(value: dict[str, Any]) -> Kind | None:
     if "cluster_nodes" in _first(value.get("cluster")) or {"node_def", "item_def"} <= value.keys():
         return _NUMA_CONFIG
     is_pod = {"devices", "server_id"} <= value.keys()
-    is_node = any(_CARD.fullmatch(key) and isinstance(card, dict) and "IP" in card for key, card in value.items())
+    is_node = any(re.fullmatch(_CARD, key) and isinstance(card, dict) and "IP" in card for key, card in value.items())
     return _ANNOTATION if is_pod or is_node else None
 
 
 def kind_of_text(text: str) -> tuple[Kind, int] | None:
     """The kind of a text that is not JSON, and the offset at which it shows; None if it is not known."""
-    if match := _YAML_CONFIG_MAP.search(text):
+    if match := re.search(_YAML_CONFIG_MAP, text):
         return _CONFIG_MAP, match.start()
-    if match := _GO_TEMPLATE.search(text):
+    if match := re.search(_GO_TEMPLATE, text):
         return _TEMPLATE, match.start()
     return next(((_LOG, start) for start in _tables_in_lines(text)), None)
 
 
 def _tables_in_lines(text: str) -> Iterator[int]:
     """The offsets of the lines that end with a whole rank table, the first MAX_TRIED at most."""
-    for match in islice(_TABLE_IN_LINE.finditer(text), MAX_TRIED):
+    for match in islice(re.finditer(_TABLE_IN_LINE, text), MAX_TRIED):
         try:
             value = json.loads(match[1])
         except (ValueError, RecursionError):

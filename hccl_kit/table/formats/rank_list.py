@@ -10,7 +10,7 @@ from typing import Any
 
 from hccl_kit.table import bounds
 from hccl_kit.table.formats.shape import StructureError, array, extra, integer, mapping, text
-from hccl_kit.table.model import Address, Device, Level, RankTable, Server
+from hccl_kit.table.model import NOTHING, Address, Device, Level, RankTable, Server
 
 _NOWHERE = ""
 """The server of ranks without a network (HK239); no network has this name."""
@@ -40,7 +40,7 @@ def from_value(value: object) -> RankTable:
         raise StructureError
     networks: dict[str, list[Device]] = {}
     for index, rank in enumerate(ranks):
-        device = _device(mapping(rank), index)
+        device = read_rank(rank, index)
         networks.setdefault(device.levels[0].instance if device.levels else _NOWHERE, []).append(device)
     return RankTable(
         version="2.0",
@@ -63,16 +63,9 @@ def to_value(table: RankTable) -> dict[str, Any]:
     }
 
 
-def is_rank(value: object) -> bool:
-    """Whether the value is a rank."""
-    try:
-        _device(mapping(value), 0)
-    except StructureError:
-        return False
-    return True
-
-
-def _device(rank: dict[str, Any], index: int) -> Device:
+def read_rank(value: object, index: int) -> Device:
+    """An item of `rank_list`. Raises StructureError if its structure is wrong."""
+    rank = mapping(value)
     levels = array(rank.get("level_list"))
     if len(levels) > bounds.MAX_LEVELS:
         raise StructureError
@@ -84,7 +77,7 @@ def _device(rank: dict[str, Any], index: int) -> Device:
         ip=None,
         rank=integer(rank.get("rank_id"), 0, bounds.MAX_RANKS - 1),
         local_id=integer(rank.get("local_id"), 0, bounds.BACKUP),
-        levels=tuple([_level(mapping(level)) for level in levels]),
+        levels=tuple([_level(level) for level in levels]),
         extra=unknown,
         at=("rank_list", index),
     )
@@ -103,7 +96,8 @@ def _check_options(rank: Mapping[str, Any]) -> None:
             raise StructureError
 
 
-def _level(level: dict[str, Any]) -> Level:
+def _level(value: object) -> Level:
+    level = mapping(value)
     kind = level.get("net_type")
     addresses = array(level.get("rank_addr_list"))
     if (kind not in bounds.NET_TYPES and "net_type" in level) or len(addresses) > bounds.MAX_ADDRESSES:
@@ -113,31 +107,40 @@ def _level(level: dict[str, Any]) -> Level:
     return Level(
         layer=integer(level.get("net_layer"), 0, bounds.MAX_LAYER),
         instance=_bounded(level.get("net_instance_id"), 1, bounds.MAX_TEXT),
-        addresses=tuple([_address(mapping(address)) for address in addresses]),
+        addresses=tuple([_address(address) for address in addresses]),
         type=kind,
         extra=extra(level, _LEVEL_KEYS),
     )
 
 
-def _address(address: dict[str, Any]) -> Address:
-    ports = array(address.get("ports"))
-    unknown = extra(address, _ADDRESS_KEYS)
-    if address.get("addr_type") not in bounds.ADDRESS_TYPES or not 1 <= len(ports) <= bounds.MAX_PORTS:
+def _address(value: object) -> Address:
+    """An address. A table has four for each rank, so their required keys are checked here, without further calls."""
+    address = mapping(value)
+    kind, text_, ports = address.get("addr_type"), address.get("addr"), address.get("ports")
+    if (
+        kind not in bounds.ADDRESS_TYPES
+        or not (isinstance(text_, str) and 1 <= len(text_) <= bounds.MAX_ADDRESS)
+        or not (isinstance(ports, list) and 1 <= len(ports) <= bounds.MAX_PORTS)
+    ):
         raise StructureError
-    if unknown:
-        if "plane_id" in unknown:
-            _bounded(unknown["plane_id"], 0, bounds.MAX_TEXT)
-        backups = array(unknown.get("backup_addr", []))
-        if len(backups) > bounds.MAX_BACKUPS:
+    for port in ports:
+        if not (isinstance(port, str) and 1 <= len(port) <= bounds.MAX_PORT_TEXT):
             raise StructureError
-        for backup in backups:
-            _bounded(backup, 1, bounds.MAX_ADDRESS)
-    return Address(
-        type=address["addr_type"],
-        text=_bounded(address.get("addr"), 1, bounds.MAX_ADDRESS),
-        ports=tuple([_bounded(port, 1, bounds.MAX_PORT_TEXT) for port in ports]),
-        extra=unknown,
-    )
+    unknown = NOTHING if len(address) == len(_ADDRESS_KEYS) else extra(address, _ADDRESS_KEYS)
+    if unknown is not NOTHING:
+        _check_address_options(unknown)
+    return Address(kind, text_, tuple(ports), unknown)
+
+
+def _check_address_options(address: Mapping[str, Any]) -> None:
+    """Check the optional keys of an address."""
+    if "plane_id" in address:
+        _bounded(address["plane_id"], 0, bounds.MAX_TEXT)
+    backups = array(address.get("backup_addr", []))
+    if len(backups) > bounds.MAX_BACKUPS:
+        raise StructureError
+    for backup in backups:
+        _bounded(backup, 1, bounds.MAX_ADDRESS)
 
 
 def _bounded(value: object, least: int, most: int) -> str:

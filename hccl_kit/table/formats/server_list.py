@@ -46,7 +46,7 @@ def from_value(value: object) -> RankTable:
     return RankTable(
         version=version,
         status=text(table.get("status")),
-        servers=tuple([_server(server, index, version) for index, server in enumerate(servers)]),
+        servers=tuple([read_server(server, index, version) for index, server in enumerate(servers)]),
         super_pods=tuple(_pods(table[_PODS])) if has_pods else None,
         declared_servers=None if count is None else number(count),
         extra=extra(table, _TABLE_KEYS | {_PODS} if has_pods else _TABLE_KEYS),
@@ -70,16 +70,8 @@ def to_value(table: RankTable) -> dict[str, Any]:
     }
 
 
-def is_server(value: object, version: str) -> bool:
-    """Whether the value is a server of version 1.0 or 1.2."""
-    try:
-        _server(value, 0, version)
-    except StructureError:
-        return False
-    return True
-
-
-def _server(value: object, index: int, version: str) -> Server:
+def read_server(value: object, index: int, version: str) -> Server:
+    """An item of `server_list`. Raises StructureError if its structure is wrong."""
     server = mapping(value)
     unknown = extra(server, _SERVER_KEYS)
     texts(unknown, SERVER_TEXTS)

@@ -4,8 +4,6 @@ In a job, every rank runs them in its own process. Here they run rank by rank in
 not depend on the rank run once, for the first one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

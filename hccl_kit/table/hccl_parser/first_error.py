@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from hccl_kit.table.bounds import READY
-from hccl_kit.table.hccl_parser.cluster import check_servers
+from hccl_kit.table.hccl_parser.cluster import Cluster, check_servers
 from hccl_kit.table.hccl_parser.groups import read_groups
 from hccl_kit.table.hccl_parser.nodes import check_nodes, read_nodes
 from hccl_kit.table.hccl_parser.ranks import check_rank_list
@@ -16,6 +16,11 @@ from hccl_kit.table.products import Product
 
 _GROUPS = "Standard"
 """HCCL's name for the version of a document without one: template 2."""
+_READERS: Mapping[str, Callable[[Reading, Any, Product], Cluster]] = {
+    "1.0": read_servers,
+    "1.2": read_servers,
+    _GROUPS: read_groups,
+}
 
 
 def first_error(table: Any, product: Product) -> Stop | None:
@@ -28,30 +33,12 @@ def first_error(table: Any, product: Product) -> Stop | None:
         if reading.text(table, "status", ()) != READY:
             reading.stop(("status",))  # HCCL waits and reports no code
         version = reading.text(table, "version", ()) if "version" in table else _GROUPS
-        check = _PARSERS.get(version)
-        if check is None:
+        if version == "1.1":
+            check_nodes(reading, read_nodes(reading, table))
+        elif read := _READERS.get(version):
+            check_servers(reading, read(reading, table, product), product)
+        else:
             reading.stop(("version",), INVALID)
-        check(reading, table, product)
     except StopError:
         return reading.first
     return None
-
-
-def _check_servers(reading: Reading, table: Any, product: Product) -> None:
-    check_servers(reading, read_servers(reading, table, product), product)
-
-
-def _check_groups(reading: Reading, table: Any, product: Product) -> None:
-    check_servers(reading, read_groups(reading, table, product), product)
-
-
-def _check_nodes(reading: Reading, table: Any, _product: Product) -> None:
-    check_nodes(reading, read_nodes(reading, table))
-
-
-_PARSERS: Mapping[str, Callable[[Reading, Any, Product], None]] = {
-    "1.0": _check_servers,
-    "1.1": _check_nodes,
-    "1.2": _check_servers,
-    _GROUPS: _check_groups,
-}

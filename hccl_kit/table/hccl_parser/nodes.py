@@ -35,8 +35,7 @@ def read_nodes(reading: Reading, table: Any) -> Cluster:
         values = reading.non_empty(node, "ranks", at)
         for r, rank in enumerate(reading.items(values, (*at, "ranks"))):
             place = (*at, "ranks", r)
-            read = _rank if sub_version is None else _strict_rank
-            card, number, ip = read(reading, rank, place, address)
+            card, number, ip = _rank(reading, rank, place, address, is_strict=sub_version is not None)
             ranks.append(Rank(number, name, card, place, usable(address), (usable(ip),)))
     return Cluster(tuple(ranks), len(nodes))
 
@@ -52,26 +51,18 @@ def check_nodes(reading: Reading, cluster: Cluster) -> None:
     check_families(reading, cluster, ranks)
 
 
-def _rank(reading: Reading, rank: Any, at: Pointer, node: Address) -> tuple[int, int, Address]:
+def _rank(reading: Reading, rank: Any, at: Pointer, node: Address, *, is_strict: bool) -> tuple[int, int, Address]:
+    """The card, the number and the address of a rank. With `heterog_sub_version`, every key is required."""
+    text = reading.text if is_strict else reading.optional
     number = reading.text(rank, "rank_id", at)
-    card = reading.optional(rank, "device_id", at)
+    card = text(rank, "device_id", at)
     device_id = HOST if card is None else reading.signed(card, (*at, "device_id"))
-    port = reading.optional(rank, "port", at)
+    port = text(rank, "port", at)
     if port is not None:
         reading.signed(port, (*at, "port"))
-    ip = reading.tolerated(rank, "rank_ip", at)
+    ip = (reading.text if is_strict else reading.tolerated)(rank, "rank_ip", at)
     address = reading.address(ip, (*at, "rank_ip")) if ip else node
+    if is_strict:
+        for key in ("sdid", "bind_device_id") if device_id == HOST else ("sdid",):
+            reading.signed(reading.text(rank, key, at), (*at, key))
     return device_id, reading.unsigned(number, (*at, "rank_id")), address
-
-
-def _strict_rank(reading: Reading, rank: Any, at: Pointer, node: Address) -> tuple[int, int, Address]:
-    """With `heterog_sub_version`, every key is required."""
-    number = reading.text(rank, "rank_id", at)
-    card = reading.signed(reading.text(rank, "device_id", at), (*at, "device_id"))
-    reading.signed(reading.text(rank, "port", at), (*at, "port"))
-    ip = reading.text(rank, "rank_ip", at)
-    address = reading.address(ip, (*at, "rank_ip")) if ip else node
-    reading.signed(reading.text(rank, "sdid", at), (*at, "sdid"))
-    if card == HOST:
-        reading.signed(reading.text(rank, "bind_device_id", at), (*at, "bind_device_id"))
-    return card, reading.unsigned(number, (*at, "rank_id")), address

@@ -5,8 +5,6 @@ address_info.cc, control_plane.cc). A missing key is EI0017; a value that should
 EI0014; any other wrong type, and a number or string out of bounds, stop the parser without a code.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 from hccl_kit.table import bounds

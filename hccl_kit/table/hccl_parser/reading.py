@@ -4,8 +4,6 @@ A string that is missing or of another type is EI0017. A list or object must onl
 if it is empty; a string or number counts as a list with one item, in which no key is found.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Any, NamedTuple, NoReturn
 
@@ -14,7 +12,7 @@ from hccl_kit.table.ip import Address, parse_address
 from hccl_kit.table.pointer import Pointer
 
 MISSING, INVALID = "EI0017", "EI0014"
-_NUMBER = re.compile(r"[ \t\n\v\f\r]*([+-]?)0*([0-9]{0,20})(?<=[0-9])(?![0-9])")
+_NUMBER = r"[ \t\n\v\f\r]*([+-]?)0*([0-9]{0,20})(?<=[0-9])(?![0-9])"
 
 
 class Stop(NamedTuple):
@@ -117,5 +115,5 @@ def number(text: str) -> int | None:
 
 def _leading(text: str) -> int | None:
     """The number at the start of a text; None if there is none or it has more than 20 digits."""
-    match = _NUMBER.match(text)
+    match = re.match(_NUMBER, text)
     return int(f"{match[1]}0{match[2]}") if match else None

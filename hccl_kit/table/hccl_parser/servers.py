@@ -3,8 +3,6 @@
 The order of the lines is that of HCCL's checks (topoinfo_ranktableConcise.cc).
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 from hccl_kit.table.bounds import MAX_NAME, MAX_PORT, MAX_SERVER_ID, NO_SDID, bytes_of

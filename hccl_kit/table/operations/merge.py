@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from ipaddress import IPv6Address
 from itertools import count
 from shlex import quote
-from socket import AF_INET, inet_pton
 from typing import Any, Literal
 
 from hccl_kit.base.errors import KitError
@@ -16,6 +14,7 @@ from hccl_kit.base.network import is_loopback
 from hccl_kit.base.wording import row
 from hccl_kit.table.bounds import READY
 from hccl_kit.table.document import shown
+from hccl_kit.table.ip import parse_address
 from hccl_kit.table.model import Device, PodServer, RankTable, Server, SuperPod
 
 Order = Literal["natural", "as-given"]
@@ -74,15 +73,8 @@ def is_merged(name: str) -> bool:
 
 def natural(text: str) -> tuple[Any, ...]:
     """A key for natural order: addresses by their number, numbers in names by their value."""
-    try:
-        return 0, 4, int.from_bytes(inet_pton(AF_INET, text), "big"), text
-    except (OSError, ValueError):
-        pass
-    try:
-        if ":" in text:
-            return 0, 6, int(IPv6Address(text)), text
-    except ValueError:
-        pass
+    if address := parse_address(text):
+        return 0, *address[:2], text
     parts = _NUMBER.split(text)  # every second part is a number
     parts[1::2] = [number.zfill(_DIGITS) for number in parts[1::2]]
     return 1, tuple(parts), text

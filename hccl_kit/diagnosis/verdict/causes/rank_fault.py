@@ -7,7 +7,8 @@ from signal import SIGKILL
 from typing import NamedTuple
 
 from hccl_kit.base.message import Message
-from hccl_kit.base.wording import killed_by, sentences
+from hccl_kit.base.process_end import killed_by
+from hccl_kit.base.wording import sentences
 from hccl_kit.diagnosis.errors.row import row_text, with_reason
 from hccl_kit.diagnosis.facts import Event, Exited, Fault, ListenFailed, PeerClosed
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect

@@ -1,13 +1,17 @@
 import argparse
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import NoReturn
 
 import pytest
 
-from hccl_kit.base.argument_problem import problem
-from hccl_kit.base.arguments import Parser, a_path
+from hccl_kit.base.arguments import HelpFormatter, Parser, a_path, help_texts, problem
 from hccl_kit.base.message import Message
+from hccl_kit.base.terminal import text_width
 from hccl_kit.base.translation import speak
+from hccl_kit.cli.parsers import parser_of
+
+WIDTH = 60
 
 
 class _Raising(argparse.ArgumentParser):
@@ -61,6 +65,7 @@ def test_any_other_text_stays() -> None:
 
 @pytest.fixture
 def chinese() -> Iterator[None]:
+    speak("zh")
     yield
     speak("en")
 
@@ -79,3 +84,34 @@ def test_programs_say_it_in_the_language_of_the_user(capsys: pytest.CaptureFixtu
             parser.parse(["--lang", "zh", *words])
         assert stopped.value.code == 2
         assert answer in capsys.readouterr().err
+
+
+def narrow(verb: str) -> str:
+    parser = parser_of(verb)
+    parser.formatter_class = partial(HelpFormatter, width=WIDTH)
+    return parser.format_help()
+
+
+@pytest.mark.usefixtures("chinese")
+def test_chinese_lines_are_as_wide_as_english_ones() -> None:
+    lines = narrow("explain").split("\n\n示例：")[0].splitlines()
+    assert max(map(text_width, lines)) <= WIDTH
+    assert sum(text_width(line) > WIDTH - 10 for line in lines) > 3
+
+
+@pytest.mark.usefixtures("chinese")
+def test_the_lines_of_the_usage_are_aligned() -> None:
+    first, second = narrow("check").splitlines()[:2]
+    assert first.startswith("用法： hccl-check [-h]")
+    assert second.index("[") == text_width(first.partition("[")[0])
+
+
+def test_the_texts_of_a_parser_are_what_its_help_says() -> None:
+    parser = Parser(prog="x", doc="What it does.\n\nexamples:\n  x --count 2")
+    parser.add_argument_group("the group", "its purpose").add_argument(
+        "--count", help="how many (default: %(default)s)"
+    )
+    parser.add_argument("--hidden", help="==SUPPRESS==")
+    texts = set(help_texts([parser]))
+    assert {"What it does.", "examples:", "the group", "its purpose", "how many (default: %(default)s)"} <= texts
+    assert not texts & {"==SUPPRESS==", "  x --count 2"}
