@@ -2,7 +2,7 @@
 
 Every table holds patterns of names, as a shell and `fnmatch` read them. They are asked in this order: variables of
 launchers and of this host never go to another server, secrets only if --export names them, those that programs in ranks
-read always do. Of the rest, the script prints the names.
+read always do. Of the rest, `hccl-kit run` prints the names.
 
 Sources, read in November 2026: the variables of CANN 9.1 (hcomm), torch_npu 2.14.0 (environment_variable pages,
 OptionsManager.cpp), mindspore 2.10.0, transformers 5.24.0, accelerate 1.15.0, DeepSpeed 0.19.6 and lightning 2.6.6;

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hccl_kit.launch.emitters import mpirun
-from hccl_kit.runtime.worker_env import MISLEADING, NAMES
+from hccl_kit.launch.passed_on import OF_LAUNCHERS, OF_THIS_HOST, PASSED_ON, SECRETS, is_passed_on
+from hccl_kit.runtime.worker_env import LOG_DIR, MISLEADING, NAMES, RUN_ID
 from hccl_kit.table.model import RankTable
 from tests.launch.ways import assert_golden, assert_shellcheck, fake, nasty, planned, run, servers, words, write
 
@@ -21,6 +22,8 @@ PLANS = {
     "unequal_hosts": servers((4, 5, 6), (4, 5), ids=("node2", "node1")),
 }
 OPEN_MPI = 'if [[ $1 == --version ]]; then echo "mpirun (Open MPI) {version}"; exit; fi'
+OF_BASH = {"BASHOPTS", "BASH_ENV", "ENV", "IFS", "LD_LIBRARY_PATH", "PATH", "SHELLOPTS"}
+"""Variables that change how the script itself runs."""
 SHOW = f"{OPEN_MPI}\nprintf '%s\\n' \"$@\""
 RANK_3 = "".join(
     f"export OMPI_COMM_WORLD_{name}={value}\n"
@@ -133,6 +136,17 @@ def test_variables_of_programs_reach_other_hosts_and_others_by_name(tmp_path: Pa
         assert (refused.returncode, refused.stdout) == (2, "")
         assert refused.stderr.startswith(f"error: --export {shown_as}: this shell does not export it\n")
     assert "-x" not in run(script(tmp_path, PLANS["one_host"]), environ=given).stdout.splitlines()
+
+
+def test_the_script_passes_on_what_hccl_kit_run_does(tmp_path: Path) -> None:
+    fake(tmp_path, "mpirun", SHOW.format(version="5.0.11"))
+    patterns = (*OF_LAUNCHERS, *OF_THIS_HOST, *SECRETS, *PASSED_ON, *(f"HF_{part}" for part in SECRETS))
+    names = {pattern.replace("*", "X").replace("[0-9]", "1") for pattern in patterns} - OF_BASH
+    names |= {"HF_TOKENIZER", "HCCL_keys", "TOKENIZERS_PARALLELISM"}
+    done = run(script(tmp_path, PLANS["two_hosts"]), environ=dict.fromkeys(names, "0,1,2,3,4,5,6,7"))
+    exported = {name for option, name in pairwise(done.stdout.splitlines()) if option == "-x"}
+    of_ranks = {*MISLEADING, RUN_ID, LOG_DIR, *(name for names in NAMES.values() for name in names)}  # unset in each
+    assert exported & names - of_ranks == {name for name in names - of_ranks if is_passed_on(name)}
 
 
 def test_without_mpirun_the_message_names_the_package(tmp_path: Path) -> None:

@@ -2,13 +2,13 @@
 # Expects: hk_step (srun and its options), hk_command, hk_logs, which has the program of a task.
 
 echo "job $SLURM_JOB_ID on $SLURM_JOB_NODELIST, port $MASTER_PORT, logs in $hk_logs"
-"${hk_step[@]}" bash -C "$hk_logs/task" "${hk_command[@]}" 2>"$hk_logs/srun.log" &
+"${hk_step[@]}" bash -C "$hk_logs/task" "${hk_command[@]}" 2>"$hk_logs/srun" &
 hk_pid=$!
-(trap '' HUP INT TERM USR1 USR2 && exec tail -q -n +1 -F --pid="$hk_pid" -- "$hk_logs/"{rank_0,srun}.log 2>/dev/null) &
+(trap '' HUP INT TERM USR1 USR2 && exec tail -q -n +1 -F --pid="$hk_pid" -- "$hk_logs/"{rank_0.log,srun} 2>/dev/null) &
 while kill -0 "$hk_pid" 2>/dev/null; do sleep 0.2; done
 wait "$!" "$hk_pid" # the screen, and srun
 hk_code=$?
-hk_first=$(grep -m 1 '^srun: error: .*: task' "$hk_logs/srun.log")
+hk_first=$(grep -m 1 '^srun: error: .*: task' "$hk_logs/srun")
 case $hk_first in # srun's own code is the highest, also of those that it has ended
     *' exit code '*) hk_code=${hk_first##* } ;;
     *Killed*) hk_code=137 ;; *Segmentation*) hk_code=139 ;; *Aborted*) hk_code=134 ;;
