@@ -139,7 +139,7 @@ def _environment(plan: LaunchPlan, table: TableFile) -> list[str]:
     )
     return [
         "# What other launchers have left goes; then, what all ranks have in common.",
-        *_visible(plan),
+        *(servers.visible() if plan.limits_cards else servers.all_visible()),
         wrapped(" ".join(["unset -v", *MISLEADING, SERVER, *(() if plan.limits_cards else [VISIBLE_DEVICES])])),
         *set_unless_set(plan.variables),
         f"{export(master_addr=word(plan.master))} {servers.port(table if len(plan.nodes) > 1 else None)}",
@@ -149,22 +149,12 @@ def _environment(plan: LaunchPlan, table: TableFile) -> list[str]:
     ]
 
 
-def _visible(plan: LaunchPlan) -> list[str]:
-    """The cards that CANN shows to the ranks: those of the job here, or all."""
-    if not plan.limits_cards:
-        return [
-            f"[[ -z ${{{VISIBLE_DEVICES}:-}} ]] || # card numbers count all cards",
-            f'    echo "note: {VISIBLE_DEVICES}=${VISIBLE_DEVICES} is removed; torch needs --framework pytorch" >&2',
-        ]
-    return servers.visible()
-
-
 def _ranks(plan: LaunchPlan) -> list[str]:
     (rank, *_) = NAMES["rank"]
     device = '"${#hk_pids[@]}"' if plan.limits_cards else '"${hk_cards[hk_rank]}"'
     return [
-        "trap hk_end EXIT && trap 'hk_code=129' HUP && trap 'hk_code=130' INT && trap 'hk_code=143' TERM",
         "hk_code=0 hk_failed='' hk_ranks=(\"${!hk_cards[@]}\")",
+        "trap hk_end EXIT && trap 'hk_code=129' HUP && trap 'hk_code=130' INT && trap 'hk_code=143' TERM",
         "hk_start=(setpriv --pdeathsig KILL setsid) # a rank dies with this script, and leads a process group",
         '"${hk_start[@]}" true 2>/dev/null || hk_start=(setsid)',
         'for hk_rank in "${hk_ranks[@]}"; do',

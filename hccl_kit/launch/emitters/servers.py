@@ -67,6 +67,14 @@ def visible() -> list[str]:
     ]
 
 
+def all_visible() -> list[str]:
+    """Say that the ranks see all cards, if the user has set a list, which is removed."""
+    return [
+        f"[[ -z ${{{VISIBLE_DEVICES}:-}} ]] || # the ranks see all cards, by their numbers in the table",
+        f'    echo "note: {VISIBLE_DEVICES}=${VISIBLE_DEVICES} is removed; torch needs --framework pytorch" >&2',
+    ]
+
+
 def port(table: TableFile | None = None) -> str:
     """The assignment of the port of rank 0 if it is not set: any one, or that of the table, which all servers know.
 

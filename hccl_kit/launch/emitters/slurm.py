@@ -77,16 +77,14 @@ def _script(plan: LaunchPlan, table: TableFile, name: str, options: Options) -> 
 def _header(plan: LaunchPlan, name: str, options: Options) -> list[str]:
     """A comment without text from outside, because sbatch looks for directives in comments."""
     nodes = f"{len(plan.nodes)} nodes" if len(plan.nodes) > 1 else "one node"
-    kit = [
-        "# If hccl-kit is on PATH of the first node, it starts the ranks and says why they fail; otherwise srun does.",
-    ]
+    kit = "# If hccl-kit is on PATH of the first node, it starts the ranks and says why they fail; otherwise srun does."
     return [
         f"# Starts ranks 0 to {plan.size - 1} on {nodes}. It is meant to be read and edited.",
         f"#   sbatch {name} [ARGUMENT ...]     arguments are added to the command",
         "# Rank N writes hccl_logs/slurm-JOB/rank_N.log in the current folder, which all nodes share. The first rank",
         "# that fails ends the job, which has its exit code (128 + signal). 0: success, 2: nothing started.",
         "# Slurm allocates one CPU per rank; more with sbatch --cpus-per-task=24.",
-        *(kit if options.is_for_kit else []),
+        *([kit] if options.is_for_kit else []),
         "# shellcheck disable=SC2329 # functions that srun and traps call",
         '[ -n "${BASH_VERSION:+${SLURM_JOB_ID:-}}" ] || { echo "error: start it with: sbatch $0" >&2; exit 2; }',
         "hk_fail() { ((${SLURM_LOCALID:-0} > 0)) || printf '%s\\n' \"${@//[[:cntrl:]]/?}\" >&2; exit 2; }",
@@ -121,15 +119,10 @@ def _environment(plan: LaunchPlan) -> list[str]:
     first, last = derived_port(0), derived_port(-1)
     default = f"$(({first} + SLURM_JOB_ID % {last - first + 1}))"
     return [
-        *(() if plan.limits_cards else _note()),
+        *(() if plan.limits_cards else servers.all_visible()),
         f"{export(master_addr=word(plan.master))} {_PORT}=${{{_PORT}:-{default}}}",
         wrapped(f"{export(size=str(plan.size), table='$hk_table', run='$hk_run')} {RUN_ID}=$hk_run {LOG_DIR}=$hk_logs"),
     ]
-
-
-def _note() -> Iterator[str]:
-    yield f"[[ -z ${{{VISIBLE_DEVICES}:-}} ]] || # the ranks see all cards, by their numbers in the table"
-    yield f'    echo "note: {VISIBLE_DEVICES}=${VISIBLE_DEVICES} is removed; torch needs --framework pytorch" >&2'
 
 
 def _steps(plan: LaunchPlan, options: Options) -> list[str]:
