@@ -60,7 +60,6 @@ def _script(plan: LaunchPlan, table: TableFile, name: str, options: Options) -> 
         *set_unless_set(plan.variables),
         *_kit(plan, options),
         *fragment("common/logs", "slurm/run"),
-        "",
         *_environment(plan),
         *_steps(plan, options),
         *_container(options),
@@ -80,14 +79,13 @@ def _header(plan: LaunchPlan, name: str, options: Options) -> list[str]:
     kit = "# If hccl-kit is on PATH of the first node, it starts the ranks and says why they fail; otherwise srun does."
     return [
         f"# Starts ranks 0 to {plan.size - 1} on {nodes}. It is meant to be read and edited.",
-        f"#   sbatch {name} [ARGUMENT ...]     arguments are added to the command",
+        f"#   sbatch [--cpus-per-task=24] {name} [ARGUMENT ...]     arguments are added to the command",
         "# Rank N writes hccl_logs/slurm-JOB/rank_N.log in the current folder, which all nodes share. The first rank",
         "# that fails ends the job, which has its exit code (128 + signal). 0: success, 2: nothing started.",
-        "# Slurm allocates one CPU per rank; more with sbatch --cpus-per-task=24.",
         *([kit] if options.is_for_kit else []),
         "# shellcheck disable=SC2329 # functions that srun and traps call",
-        '[ -n "${BASH_VERSION:+${SLURM_JOB_ID:-}}" ] || { echo "error: start it with: sbatch $0" >&2; exit 2; }',
-        "hk_fail() { ((${SLURM_LOCALID:-0} > 0)) || printf '%s\\n' \"${@//[[:cntrl:]]/?}\" >&2; exit 2; }",
+        '[ "${BASH_VERSINFO:-0}" -ge 4 ] || { echo "error: start it with: sbatch $0" >&2; exit 2; } # bash 4.3',
+        "hk_fail() { [[ ${SLURM_LOCALID:-0} != 0 ]] || printf '%s\\n' \"${@//[[:cntrl:]]/?}\" >&2; exit 2; }",
     ]
 
 
@@ -95,6 +93,8 @@ def _table(table: TableFile, name: str) -> list[str]:
     """Find the table, and compare it with the one that the script was made for. Slurm runs a copy of the script."""
     file = word(table.name)
     return [
+        r'[[ "${SLURM_JOB_ID:-} ${SLURM_RESTART_COUNT:-0}" =~ ^[1-9][0-9]{0,9}\ (0|[1-9][0-9]{0,5})$ ]] ||',
+        "    hk_fail 'error: not started by Slurm' \"  fix: sbatch $0\"",
         'hk_script=$(squeue --noheader --jobs="$SLURM_JOB_ID" --format=%o) # Slurm runs a copy of it',
         f'for hk_folder in "${{hk_script%%/{name}*}}" "$(dirname -- "$0")" "${{SLURM_SUBMIT_DIR:-.}}"; do',
         f"    [[ ! -f $hk_folder/{file} ]] || break",
@@ -176,9 +176,9 @@ def _task(plan: LaunchPlan, options: Options) -> list[str]:
         "HOSTNAME=$(uname -n) # srun has passed on that of the first node, and what other launchers have left",
         *servers.matched(plan, names, fix),
         *_asked(options),
-        'hk_ranks=("${!hk_cards[@]}") hk_size=${#hk_cards[@]}',
-        "((SLURM_LOCALID < hk_size)) || exit 0 # another node has more cards",
-        "hk_rank=${hk_ranks[SLURM_LOCALID]} hk_card=${hk_cards[hk_rank]}",
+        "((SLURM_LOCALID < ${#hk_cards[@]})) || exit 0 # another node has more cards",
+        'hk_ranks=("${!hk_cards[@]}") hk_size=${#hk_cards[@]}'
+        " hk_rank=${hk_ranks[SLURM_LOCALID]} hk_card=${hk_cards[hk_rank]}",
         f'[[ -r ${RANK_TABLE_FILE} ]] || hk_fail "error: $HOSTNAME does not see ${RANK_TABLE_FILE}"',
         *_checked(options),
         *(servers.visible() if plan.limits_cards else ()),

@@ -379,7 +379,7 @@ def test_a_log_folder_that_a_node_does_not_have_is_named(tmp_path: Path) -> None
 def test_outside_of_slurm_the_message_names_the_start_command(tmp_path: Path) -> None:
     made = script(tmp_path, HERE, "true")
     done = run(made)
-    assert (done.returncode, done.stderr) == (2, f"error: start it with: sbatch {made}\n")
+    assert (done.returncode, done.stderr) == (2, f"error: not started by Slurm\n  fix: sbatch {made}\n")
 
 
 def test_files_of_an_earlier_start_are_ignored(tmp_path: Path) -> None:
