@@ -20,10 +20,11 @@ hk_node=0 hk_cards=(0 1 2 3 4 5 6 7) # of ranks 0, 1, ...
 mkdir -p -m 700 hccl_logs
 [[ -O hccl_logs || $(stat -c %u hccl_logs) == "$(stat -c %u .)" ]] || hk_fail "error: another user owns $PWD/hccl_logs"
 hk_logs=$(mktemp -d "$PWD/hccl_logs/$(date +%Y%m%d-%H%M%S)-XXXXXX") || exit 2
-hk_run=${hk_logs##*/} && ln -sfT -- "$hk_run" hccl_logs/latest
+hk_run=${hk_logs##*/}
+[[ -e hccl_logs/latest && ! -L hccl_logs/latest ]] || ln -sfT -- "$hk_run" hccl_logs/latest
 
 # What other launchers have left goes; then, what all ranks have in common.
-[[ -z ${ASCEND_RT_VISIBLE_DEVICES:-} ]] || # card numbers count all cards
+[[ -z ${ASCEND_RT_VISIBLE_DEVICES:-} ]] || # the ranks see all cards, by their numbers in the table
     echo "note: ASCEND_RT_VISIBLE_DEVICES=$ASCEND_RT_VISIBLE_DEVICES is removed; torch needs --framework pytorch" >&2
 unset -v MINDSPORE_HCCL_CONFIG_PATH ASCEND_DEVICE_ID MS_ROLE MS_WORKER_NUM MS_SCHED_HOST MS_SCHED_PORT \
     MS_NODE_ID OMPI_COMMAND PMIX_RANK OMPI_COMM_WORLD_RANK OMPI_COMM_WORLD_SIZE OMPI_COMM_WORLD_LOCAL_RANK \
@@ -42,8 +43,8 @@ hk_end() { # TERM to each group, or to a rank that has none yet; what is left af
     for _ in {1..50}; do kill -0 -- "${hk_pids[@]}" "${hk_pids[@]/#/-}" "${hk_screen[@]}" && sleep 0.1; done 2>/dev/null
     kill -KILL -- "${hk_pids[@]}" "${hk_pids[@]/#/-}" 2>/dev/null
 }
-trap hk_end EXIT && trap 'hk_code=129' HUP && trap 'hk_code=130' INT && trap 'hk_code=143' TERM
 hk_code=0 hk_failed='' hk_ranks=("${!hk_cards[@]}")
+trap hk_end EXIT && trap 'hk_code=129' HUP && trap 'hk_code=130' INT && trap 'hk_code=143' TERM
 hk_start=(setpriv --pdeathsig KILL setsid) # a rank dies with this script, and leads a process group
 "${hk_start[@]}" true 2>/dev/null || hk_start=(setsid)
 for hk_rank in "${hk_ranks[@]}"; do
@@ -72,4 +73,4 @@ printf '%(%s)T exited %s\n' -1 "$hk_failed $hk_code $hk_card $HOSTNAME" >>"$hk_l
 echo "error: rank $hk_failed on card $hk_card failed with exit code $hk_code$hk_signal; the end of $hk_log:" >&2
 tail -c 16384 -- "$hk_log" | tail -n 20 >&2
 exit "$hk_code"
-# hccl-gen replaces this script if nobody has edited it: 66d303feb55314c637b2e50dc30a12432d9472cd978d9c02e665160fa1f32177
+# hccl-gen replaces this script if nobody has edited it: 6213011718983a3ee0bd34389423ba3eb3dcb621f8332e6be796d6c4e7302bbb

@@ -134,13 +134,6 @@ def test_a_rank_that_is_stopped_has_not_failed(tmp_path: Path) -> None:
     assert [job.log(rank) for rank in range(2)] == ["continued\n"] * 2
 
 
-def test_a_rank_that_is_stopped_is_ended_with_the_job(tmp_path: Path) -> None:
-    stopped = "if rank == 1: os.kill(os.getpid(), signal.SIGSTOP)\n"
-    job = python_job(tmp_path, f"{stopped}time.sleep(1); sys.exit(3)", ranks=2)
-    assert job.run().returncode == 3
-    assert wait_until(lambda: job.processes() == [])
-
-
 @pytest.mark.parametrize("code", [0, 5])
 def test_ranks_that_end_at_once_are_all_noticed(tmp_path: Path, code: int) -> None:
     together = "[[ $RANK != 31 ]] || touch go; until [[ -e go ]]; do sleep 0.05; done"

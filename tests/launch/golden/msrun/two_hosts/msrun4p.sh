@@ -26,7 +26,8 @@ hk_node=${hk_nodes[0]}
 mkdir -p -m 700 hccl_logs
 [[ -O hccl_logs || $(stat -c %u hccl_logs) == "$(stat -c %u .)" ]] || hk_fail "error: another user owns $PWD/hccl_logs"
 hk_logs=$(mktemp -d "$PWD/hccl_logs/$(date +%Y%m%d-%H%M%S)-XXXXXX") || exit 2
-hk_run=${hk_logs##*/} && ln -sfT -- "$hk_run" hccl_logs/latest
+hk_run=${hk_logs##*/}
+[[ -e hccl_logs/latest && ! -L hccl_logs/latest ]] || ln -sfT -- "$hk_run" hccl_logs/latest
 
 # What other launchers have left goes; the cards of the job are those that msrun counts from 0 on.
 unset -v MINDSPORE_HCCL_CONFIG_PATH ASCEND_DEVICE_ID MS_ROLE MS_WORKER_NUM MS_SCHED_HOST MS_SCHED_PORT \
