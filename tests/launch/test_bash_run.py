@@ -128,8 +128,8 @@ def test_processes_that_a_rank_leaves_behind_are_ended(tmp_path: Path) -> None:
 
 
 def test_a_rank_that_is_stopped_has_not_failed(tmp_path: Path) -> None:
-    go_on = "rank_of = os.getpid()\nif not os.fork(): time.sleep(0.5); os.kill(rank_of, signal.SIGCONT); os._exit(0)\n"
-    job = python_job(tmp_path, f"{go_on}os.kill(rank_of, signal.SIGSTOP)\nprint('continued')", ranks=2)
+    go_on = "process = os.getpid()\nif not os.fork(): time.sleep(0.5); os.kill(process, signal.SIGCONT); os._exit(0)\n"
+    job = python_job(tmp_path, f"{go_on}os.kill(process, signal.SIGSTOP)\nprint('continued')", ranks=2)
     assert job.run().returncode == 0
     assert [job.log(rank) for rank in range(2)] == ["continued\n"] * 2
 
@@ -381,14 +381,14 @@ def test_a_log_folder_of_another_user_than_that_of_the_current_folder_is_refused
     job = make_job(tmp_path, ("true",), ranks=1)
     logs = tmp_path / "hccl_logs"
     logs.mkdir()
-    for owner, owner_of_logs, said in (
+    for owner, log_owner, said in (
         (0, 0, ""),
         (4711, 4711, ""),
         (4711, 0, ""),
         (0, 4711, f"error: another user owns {logs}\n"),
     ):
         os.chown(tmp_path, owner, 0)
-        os.chown(logs, owner_of_logs, 0)
+        os.chown(logs, log_owner, 0)
         done = job.run()
         assert (done.returncode, done.stderr) == (2 if said else 0, said)
 

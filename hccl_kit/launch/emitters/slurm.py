@@ -159,8 +159,8 @@ def _container(options: Options) -> Iterator[str]:
 
 def _task(plan: LaunchPlan, options: Options) -> list[str]:
     """The function of a task, which becomes a rank. Its messages are those of the first task of the node."""
-    of_mpi = ("OMPI_", "PMIX_") if "mpi" in options.values else ()
-    unset = [name for name in (*MISLEADING, SERVER) if not name.startswith(of_mpi)]
+    kept = ("OMPI_", "PMIX_") if "mpi" in options.values else ()
+    unset = [name for name in (*MISLEADING, SERVER) if not name.startswith(kept)]
     names = "$SLURMD_NODENAME $HOSTNAME ${HOSTNAME%%.*} $(hostname -I) 127.0.0.1 ::1"
     fix = f"  fix: sbatch --nodelist=..., or {SERVER}=ID for one node"
     values = {

@@ -22,7 +22,7 @@ PLANS = {
     "unequal_hosts": servers((4, 5, 6), (4, 5), ids=("node2", "node1")),
 }
 OPEN_MPI = 'if [[ $1 == --version ]]; then echo "mpirun (Open MPI) {version}"; exit; fi'
-OF_BASH = {"BASHOPTS", "BASH_ENV", "ENV", "IFS", "LD_LIBRARY_PATH", "PATH", "SHELLOPTS"}
+BASH_VARIABLES = {"BASHOPTS", "BASH_ENV", "ENV", "IFS", "LD_LIBRARY_PATH", "PATH", "SHELLOPTS"}
 """Variables that change how the script itself runs."""
 SHOW = f"{OPEN_MPI}\nprintf '%s\\n' \"$@\""
 RANK_3 = "".join(
@@ -141,12 +141,12 @@ def test_variables_of_programs_reach_other_hosts_and_others_by_name(tmp_path: Pa
 def test_the_script_passes_on_what_hccl_kit_run_does(tmp_path: Path) -> None:
     fake(tmp_path, "mpirun", SHOW.format(version="5.0.11"))
     patterns = (*OF_LAUNCHERS, *OF_THIS_HOST, *SECRETS, *PASSED_ON, *(f"HF_{part}" for part in SECRETS))
-    names = {pattern.replace("*", "X").replace("[0-9]", "1") for pattern in patterns} - OF_BASH
+    names = {pattern.replace("*", "X").replace("[0-9]", "1") for pattern in patterns} - BASH_VARIABLES
     names |= {"HF_TOKENIZER", "HCCL_keys", "TOKENIZERS_PARALLELISM"}
     done = run(script(tmp_path, PLANS["two_hosts"]), environ=dict.fromkeys(names, "0,1,2,3,4,5,6,7"))
     exported = {name for option, name in pairwise(done.stdout.splitlines()) if option == "-x"}
-    of_ranks = {*MISLEADING, RUN_ID, LOG_DIR, *(name for names in NAMES.values() for name in names)}  # unset in each
-    assert exported & names - of_ranks == {name for name in names - of_ranks if is_passed_on(name)}
+    unset = {*MISLEADING, RUN_ID, LOG_DIR, *(name for names in NAMES.values() for name in names)}  # unset in each
+    assert exported & names - unset == {name for name in names - unset if is_passed_on(name)}
 
 
 def test_without_mpirun_the_message_names_the_package(tmp_path: Path) -> None:
