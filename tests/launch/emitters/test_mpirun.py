@@ -140,7 +140,8 @@ def test_variables_of_programs_reach_other_hosts_and_others_by_name(tmp_path: Pa
 
 def test_the_script_passes_on_what_hccl_kit_run_does(tmp_path: Path) -> None:
     fake(tmp_path, "mpirun", SHOW.format(version="5.0.11"))
-    patterns = (*OF_LAUNCHERS, *OF_THIS_HOST, *SECRETS, *PASSED_ON, *(f"HF_{part}" for part in SECRETS))
+    patterns = {*OF_LAUNCHERS, *OF_THIS_HOST, *SECRETS, *PASSED_ON}
+    patterns |= {f"HF_{pattern}" for pattern in patterns if pattern.startswith("*")}
     names = {pattern.replace("*", "X").replace("[0-9]", "1") for pattern in patterns} - BASH_VARIABLES
     names |= {"HF_TOKENIZER", "HCCL_keys", "TOKENIZERS_PARALLELISM"}
     done = run(script(tmp_path, PLANS["two_hosts"]), environ=dict.fromkeys(names, "0,1,2,3,4,5,6,7"))
