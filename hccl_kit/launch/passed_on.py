@@ -2,7 +2,7 @@
 
 Every table holds patterns of names, as a shell and `fnmatch` read them. They are asked in this order: variables of
 launchers and of this host never go to another server, secrets only if --export names them, those that programs in ranks
-read always do. Of the rest, the script prints the names.
+read always do. Of the rest, `hccl-kit run` prints the names.
 
 Sources, read in November 2026: the variables of CANN 9.1 (hcomm), torch_npu 2.14.0 (environment_variable pages,
 OptionsManager.cpp), mindspore 2.10.0, transformers 5.24.0, accelerate 1.15.0, DeepSpeed 0.19.6 and lightning 2.6.6;
@@ -48,9 +48,10 @@ OF_THIS_HOST = _names(
 )
 """About this host, this login or another job; nobody misses them elsewhere."""
 
+SECRET_WORDS = ("TOKEN", "KEY", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL")
 SECRETS = tuple(
     pattern
-    for part in ("TOKEN", "KEY", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL")
+    for part in SECRET_WORDS
     for pattern in (f"*{part}", f"*{part}S", f"*{part}_*", f"*{part}S_*", f"*{part}[0-9]*")
 )
 """Names, in upper case, of what must not be seen: HF_TOKEN, but not TOKENIZERS_PARALLELISM."""
@@ -70,13 +71,12 @@ PASSED_ON = _names(
 )
 """Read by HCCL, CANN, the frameworks, or the programs around them."""
 
-PATTERNS: Mapping[str, tuple[str, ...]] = {
-    "of_launchers": OF_LAUNCHERS,
-    "of_this_host": OF_THIS_HOST,
-    "secret": SECRETS,
-    "passed_on": PASSED_ON,
-}
-"""Variable of a script -> its patterns. The fragment `mpirun/variables` decides by them, as `is_passed_on` does."""
+KEPT = tuple(
+    pattern
+    for pattern in (*OF_LAUNCHERS, *OF_THIS_HOST)
+    if pattern.startswith("*") or any(fnmatchcase(pattern, passed_on) for passed_on in PASSED_ON)
+)
+"""Those that PASSED_ON would pass on: enough for a script that decides by PASSED_ON alone."""
 
 
 def is_passed_on(name: str) -> bool:

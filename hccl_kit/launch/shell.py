@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from importlib.resources import files
 
 from hccl_kit.runtime.worker_env import NAMES
@@ -31,12 +31,19 @@ def set_unless_set(variables: Sequence[tuple[str, str]]) -> list[str]:
 
 
 def fragment(*names: str) -> Iterator[str]:
-    """For each name, an empty line and `scripts/NAME.sh` without its first paragraph, a comment for its readers."""
+    """The lines of each `scripts/NAME.sh` without its first paragraph, a comment for its readers."""
     for name in names:
         text = files("hccl_kit.launch").joinpath(f"scripts/{name}.sh").read_text(encoding="utf-8")
-        yield from ("", *text.partition("\n\n")[2].rstrip("\n").split("\n"))
+        yield from text.partition("\n\n")[2].rstrip("\n").split("\n")
 
 
-def wrapped(command: str, width: int = 100) -> str:
+def wrapped(command: str, width: int = 112, *, indent: str = "") -> str:
     """A long command over several lines; its words must not contain spaces."""
-    return " \\\n    ".join(textwrap.wrap(command, width, break_on_hyphens=False))
+    return f" \\\n{indent}    ".join(textwrap.wrap(command, width - len(indent), break_on_hyphens=False))
+
+
+def alternatives(patterns: Iterable[str]) -> str:
+    """`A|B|C`, over several lines, for a text in double quotes."""
+    text = "| ".join(pattern.replace(" ", "\0") for pattern in patterns)
+    lines = textwrap.wrap(text, 120, break_on_hyphens=False)
+    return "\\\n".join(lines).replace("| ", "|").replace("\0", " ")

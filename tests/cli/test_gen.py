@@ -169,7 +169,7 @@ def test_a_default_command_that_cannot_train_here_is_a_warning(desk: Desk) -> No
 def test_script_runs_the_command_after_two_dashes(desk: Desk) -> None:
     desk.gen("--device_num", "[4,8)", "--server_ip", "10.0.0.1")
     script = desk.work / "ascend4p.sh"
-    assert '\nhk_command=("$@") ' in script.read_text()
+    assert '\nhk_command=("$@")\n' in script.read_text()
     assert os.access(script, os.X_OK)
     where = ("--device_num", "[4,8)", "--server_ip", "10.0.0.1", *MINDSPORE)
     words = (*where, "--", "python", "my train.py", "--lr", "1")

@@ -188,10 +188,8 @@ def test_open_mpi_4_is_not_started_on_a_later_host(bin_folder: Path, lab: Hosts,
     job = make_job(tmp_path, on_two_hosts(lab, (0,), (0,)), bin_folder)
     done = lab.run(1, ["bash", job.script], environ=job.environ, folder=tmp_path)
     if is_old(bin_folder):
-        assert (done.returncode, done.stderr.splitlines()[0]) == (
-            2,
-            f"error: started on {lab.addresses[1]}, Open MPI 4 would put rank 0 here, not on {lab.addresses[0]}",
-        )
+        assert done.returncode == 2
+        assert done.stderr.startswith("error: Open MPI 4 would put rank 0 on the host where mpirun is started, ")
     else:
         assert done.returncode == 0, done.stderr
         assert [note["host"] for note in job.notes] == list(lab.names)

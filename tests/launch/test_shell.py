@@ -15,5 +15,5 @@ SCRIPTS = ROOT / "hccl_kit" / "launch" / "scripts"
 def test_a_fragment_begins_with_a_comment_that_is_stripped(path: Path) -> None:
     header, _, body = path.read_text(encoding="utf-8").partition("\n\n")
     assert all(line.startswith("# ") for line in header.split("\n"))
-    assert "\n".join(fragment(f"{path.parent.name}/{path.stem}")) == "\n" + body.rstrip("\n")
+    assert "\n".join(fragment(f"{path.parent.name}/{path.stem}")) == body.rstrip("\n")
     assert_shellcheck(path)

@@ -13,7 +13,7 @@ from hccl_kit.launch.emitters import servers
 from hccl_kit.launch.files import EXECUTABLE, LaunchFile, TableFile
 from hccl_kit.launch.nested.rows import ROWS
 from hccl_kit.launch.plan import LaunchPlan
-from hccl_kit.launch.shell import export, fragment, set_unless_set, word, words, wrapped
+from hccl_kit.launch.shell import alternatives, export, fragment, set_unless_set, word, words, wrapped
 from hccl_kit.runtime.worker_env import (
     LOG_DIR,
     MISLEADING,
@@ -27,10 +27,8 @@ from hccl_kit.runtime.worker_env import (
 
 (_PORT,) = NAMES["master_port"]
 _SEAL = "# hccl-gen replaces this script if nobody has edited it: "
-_WIDTH = 112
 _OPTIONS = (
-    "-h --help --max[-_]restarts --heartbeat[-_]timeout --log[-_]limit --prefix --preflight --ssh --server --export"
-    " --replace"
+    "-h|--help|--max?restarts|--heartbeat?timeout|--log?limit|--prefix|--preflight|--ssh|--server|--export|--replace"
 )
 """Of `hccl-kit run`, as patterns."""
 
@@ -49,13 +47,17 @@ def script(plan: LaunchPlan, table: TableFile, name: str) -> str:
     """
     lines = [
         *_header(plan, table, name),
+        "",
         *fragment("common/begin"),
-        f"hk_table={word(table.name)} hk_digest={table.sha256}",
+        f'hk_table=$(readlink -f -- "$(dirname -- "$0")"/{word(table.name)})',
+        *servers.checked_table(table, "restore it, or run hccl-gen again"),
         *_command(plan),
         *servers.this_server(plan),
-        *fragment("bash/table", "common/logs", "common/run"),
+        *fragment("common/logs", "common/run"),
+        "",
         *_environment(plan, table),
-        *fragment("common/job_end"),
+        "",
+        *fragment("common/end"),
         *_ranks(plan),
         *fragment("bash/wait"),
     ]
@@ -100,28 +102,24 @@ def _header(plan: LaunchPlan, table: TableFile, name: str) -> list[str]:
 
 
 def _command(plan: LaunchPlan) -> list[str]:
-    instead = "$*" if len(plan.nodes) == 1 else "--ssh"
-    lines = [
-        "case ${1%%=*} in # options of hccl-kit run; arguments of such a name follow --",
-        "    --) shift ;;",
-        f"    {wrapped(_OPTIONS.replace(' ', ' | '))})",
-        '        hk_fail "error: $1 is an option of hccl-kit run" '
-        f'"  fix: hccl-kit run $hk_table {instead} -- COMMAND" ;;',
-        "esac",
-    ]
+    """Set hk_command, from the plan or from the arguments. Options of `hccl-kit run` are refused."""
+    run = f"hccl-kit run $hk_table {'$*' if len(plan.nodes) == 1 else '--ssh'} -- COMMAND"
     if plan.command:
-        return [*lines, f'hk_command=({words(plan.command)} "$@")']
-    launchers = " ".join(":".join(command) for row in ROWS for command in row.commands)
+        return [
+            "case ${1%%=*} in # arguments of such a name follow --",
+            "    --) shift ;;",
+            f"    {_OPTIONS})",
+            f'        hk_fail "error: $1 is an option of hccl-kit run" "  fix: {run}" ;;',
+            "esac",
+            f'hk_command=({words(plan.command)} "$@")',
+        ]
     return [
-        *lines,
-        'hk_command=("$@") hk_words=$(printf \':%s\' "${@##*/}"):',
-        "(($# > 0)) || hk_fail 'error: no command' \"  fix: bash $0 python train.py\"",
-        f"for hk_name in {wrapped(launchers, _WIDTH)}; do",
-        '    [[ $hk_words != ":$hk_name:"* && $hk_words != *":-m:$hk_name:"* ||',
-        "        $hk_words == *:accelerate*:--num[-_]processes[:=]1:* ]] || # which keeps the variables of its rank",
-        '        hk_fail "error: by ${hk_name/:/ }, each rank would start a whole job"'
-        ' "  fix: bash $0 python train.py"',
-        "done",
+        "[[ ${1:-} != -- ]] || shift",
+        f"[[ ${{1:--}} != -* ]] || hk_fail 'error: no command' \"  fix: bash $0 COMMAND, or {run}\"",
+        f'hk_launchers="^(.* -m )?(\\\n{alternatives(" ".join(words) for row in ROWS for words in row.commands)}) "',
+        '[[ "${*##*/} " =~ $hk_launchers && "$* " != *accelerate*" --num"[-_]processes[\\ =]"1 "* ]] && hk_fail \\',
+        '    "error: by ${BASH_REMATCH[2]}, each rank would start a whole job" "  fix: bash $0 python train.py"',
+        'hk_command=("$@")',
     ]
 
 
@@ -140,44 +138,30 @@ def _environment(plan: LaunchPlan, table: TableFile) -> list[str]:
         **({"visible": '"$hk_visible"'} if plan.limits_cards else {}),
     )
     return [
-        "",
         "# What other launchers have left goes; then, what all ranks have in common.",
-        wrapped(" ".join(["unset -v", *MISLEADING, SERVER]), _WIDTH),
-        *_visible(plan),
+        *(servers.visible() if plan.limits_cards else servers.all_visible()),
+        wrapped(" ".join(["unset -v", *MISLEADING, SERVER, *(() if plan.limits_cards else [VISIBLE_DEVICES])])),
         *set_unless_set(plan.variables),
-        *servers.port(plan, table),
-        f"{export(master_addr=word(plan.master))} {_PORT}",
-        wrapped(f'{common} {RUN_ID}="$hk_run" {LOG_DIR}="$hk_logs"', _WIDTH),
+        f"{export(master_addr=word(plan.master))} {servers.port(table if len(plan.nodes) > 1 else None)}",
+        wrapped(f'{common} {RUN_ID}="$hk_run" {LOG_DIR}="$hk_logs"'),
         f'export {PLOGS}="${{{PLOGS}:-$hk_logs/plog}}" # logs of CANN',
         f'export {THREADS}="${{{THREADS}:-$(($(nproc) > {ranks} ? $(nproc) / {ranks} : 1))}}"',
     ]
-
-
-def _visible(plan: LaunchPlan) -> list[str]:
-    """The cards that CANN shows to the ranks: those of the job here, or all."""
-    if not plan.limits_cards:
-        return [
-            f"[[ -z ${{{VISIBLE_DEVICES}:-}} ]] || # card numbers count all cards",
-            f'    echo "note: {VISIBLE_DEVICES}=${VISIBLE_DEVICES} is removed; torch needs --framework pytorch" >&2',
-            f"unset -v {VISIBLE_DEVICES}",
-        ]
-    return servers.visible()
 
 
 def _ranks(plan: LaunchPlan) -> list[str]:
     (rank, *_) = NAMES["rank"]
     device = '"${#hk_pids[@]}"' if plan.limits_cards else '"${hk_cards[hk_rank]}"'
     return [
-        "",
-        "hk_start=(setsid) # each rank leads a process group, and dies with this script",
-        "! setpriv --pdeathsig KILL true 2>/dev/null || hk_start=(setpriv --pdeathsig KILL setsid)",
-        'hk_running=() hk_ranks=("${!hk_cards[@]}")',
+        "hk_code=0 hk_failed='' hk_ranks=(\"${!hk_cards[@]}\")",
+        "trap hk_end EXIT && trap 'hk_code=129' HUP && trap 'hk_code=130' INT && trap 'hk_code=143' TERM",
+        "hk_start=(setpriv --pdeathsig KILL setsid) # a rank dies with this script, and leads a process group",
+        '"${hk_start[@]}" true 2>/dev/null || hk_start=(setsid)',
         'for hk_rank in "${hk_ranks[@]}"; do',
         "    " + export(rank='"$hk_rank"', local_rank='"${#hk_pids[@]}"', device=device),
         f"    # Here is the place for variables that depend on ${rank}, and for numactl before the command.",
         '    "${hk_start[@]}" "${hk_command[@]}" >"$hk_logs/rank_$hk_rank.log" 2>&1 &',
         "    hk_pids[hk_rank]=$! hk_running[hk_rank]=$!",
         "done",
-        f'echo "ranks ${{hk_ranks[0]}} to ${{hk_ranks[-1]}} on cards ${{hk_cards[*]}}, {THREADS}=${THREADS}, logs in'
-        ' $hk_logs"',
+        f'echo "ranks ${{hk_ranks[0]}} to $hk_rank on cards ${{hk_cards[*]}}, {THREADS}=${THREADS}, logs in $hk_logs"',
     ]

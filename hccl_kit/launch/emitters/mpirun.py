@@ -7,14 +7,13 @@ node the ranks of the plan, whatever its size. Each rank sees the cards of its n
 
 from __future__ import annotations
 
-import textwrap
 from itertools import accumulate
 
 from hccl_kit.launch.emitters import servers
 from hccl_kit.launch.files import EXECUTABLE, LaunchFile, TableFile
-from hccl_kit.launch.passed_on import PATTERNS
+from hccl_kit.launch.passed_on import KEPT, PASSED_ON, SECRET_WORDS
 from hccl_kit.launch.plan import LaunchPlan
-from hccl_kit.launch.shell import fragment, set_unless_set, word, words, wrapped
+from hccl_kit.launch.shell import alternatives, fragment, set_unless_set, word, words, wrapped
 from hccl_kit.runtime.worker_env import (
     LOG_DIR,
     MISLEADING,
@@ -27,10 +26,14 @@ from hccl_kit.runtime.worker_env import (
     visible_list,
 )
 
-(_PORT,) = NAMES["master_port"]
-
 OF_THE_RANKS = tuple(name for name in MISLEADING if name.startswith(("OMPI_", "PMIX_")))
 """Variables of MISLEADING from which, under mpirun, MindSpore and MPI read their rank."""
+_UNSET = (
+    *(name for name in MISLEADING if name not in OF_THE_RANKS),
+    *(name for field, names in NAMES.items() if field != "master_port" for name in names),
+    *(RUN_ID, LOG_DIR, RESTART),
+)
+"""What a rank must not get, from this host or from a profile of its own."""
 
 
 def emit(plan: LaunchPlan, table: TableFile) -> tuple[LaunchFile, ...]:
@@ -42,16 +45,18 @@ def emit(plan: LaunchPlan, table: TableFile) -> tuple[LaunchFile, ...]:
     several = len(plan.nodes) > 1
     lines = [
         *_header(plan, table, name, hosts),
+        "",
         *fragment("common/begin"),
-        *(_asked() if several else []),
+        *(fragment("mpirun/export") if several else []),
         f'hk_command=({words(plan.command)} "$@")',
-        f"hk_hosts={hosts}",
+        f'hk_hosts=$(dirname -- "$0")/{hosts}',
         *fragment("mpirun/check"),
         f'hk_options=(--hostfile "$hk_hosts" -n {plan.size} --map-by slot --bind-to none)',
-        *([f"hk_first={word(plan.nodes[0].address)}", *fragment("mpirun/several_hosts")] if several else []),
+        *(fragment("mpirun/several_hosts") if several else []),
         *_here(plan),
-        *([*_patterns(), *fragment("mpirun/variables")] if several else []),
-        *_rank(plan),
+        *(["", *_patterns(), *fragment("mpirun/variables")] if several else []),
+        "",
+        *_rank(plan, table),
         *fragment("mpirun/run"),
     ]
     return (
@@ -74,8 +79,7 @@ def _header(plan: LaunchPlan, table: TableFile, name: str, hosts: str) -> list[s
         option = "[--export NAME,...] [--] "
         more = [
             f"# Start it on {plan.nodes[0].address}, which must reach the others by ssh without a password. All have",
-            "# the current folder. The table below says which variables of this shell programs there get; others, and",
-            "# secrets such as HF_TOKEN, only by --export.",
+            "# the current folder, and get variables of this shell by the list below; others only by --export.",
         ]
     return [
         "#!/usr/bin/env bash",
@@ -90,79 +94,57 @@ def _header(plan: LaunchPlan, table: TableFile, name: str, hosts: str) -> list[s
     ]
 
 
-def _asked() -> list[str]:
-    return [
-        "hk_asked='' # by --export",
-        "case ${1:-} in",
-        "    --export) hk_asked=${2:-} && shift $(($# > 1 ? 2 : 1)) ;;",
-        "    --export=*) hk_asked=${1#*=} && shift ;;",
-        "esac",
-        "[[ ${1:-} != -- ]] || shift",
-    ]
-
-
 def _here(plan: LaunchPlan) -> list[str]:
-    """What is right on this host only: its cards, and the port of rank 0."""
+    """What is right on this host only: its cards, and the port of rank 0, which the others get from here."""
     cards = visible_list(plan.nodes[0].devices)
-    given = [(_PORT, str(plan.master_port))] if plan.master_port else []
     return [
-        "",
         f"[[ ${{{VISIBLE_DEVICES}-{cards}}} == {cards} ]] ||",
         f'    hk_fail "error: {VISIBLE_DEVICES}=${VISIBLE_DEVICES}; the cards of this job are {cards}"',
         " ".join(["unset -v", *OF_THE_RANKS]),
-        *set_unless_set([*plan.variables_of_hccl, *given]),
-        *servers.free_port(),
+        *set_unless_set(plan.variables),
+        f"export {servers.port()}",
     ]
 
 
 def _patterns() -> list[str]:
-    lines = ["", "# Which variables go to the other hosts, as patterns of names."]
-    for name, patterns in PATTERNS.items():
-        text = textwrap.fill(" ".join(patterns), 112, break_on_hyphens=False).replace(" ", "|").replace("\n", "|\\\n")
-        lines += [f'hk_{name}="@(\\', f'{text})"']
-    return lines
-
-
-def _rank(plan: LaunchPlan) -> list[str]:
-    """What the shell of each rank does before the command, which `mpirun/run` passes to it."""
-    contract = [name for names in NAMES.values() for name in names]
-    leftovers = [name for name in MISLEADING if name not in OF_THE_RANKS]
-    unset = wrapped(" ".join(["unset -v", *leftovers, *contract, RUN_ID, LOG_DIR, RESTART]), 108)
-    largest = max((node.devices for node in plan.nodes), key=len)  # smaller nodes use the first of these
-    starts = accumulate((len(node.devices) for node in plan.nodes[:-1]), initial=0)
-    one = len(plan.nodes) == 1
-    number = [
-        f"    for hk_first in {wrapped(' '.join(map(str, starts)), 100)}; do # the first ranks of the hosts",
-        "        ((OMPI_COMM_WORLD_RANK < hk_first)) || hk_node=$((hk_node + 1))",
-        "    done",
+    return [
+        "# Variables that go to the other hosts, as patterns of names, and which of these do so by --export only.",
+        f'hk_passed_on="@(\\\n{alternatives(PASSED_ON)})"',
+        f'hk_kept="@(\\\n{alternatives(name for name in KEPT if name not in _UNSET)})"',
+        f'hk_secret="*@({alternatives(SECRET_WORDS)})?(S)?([_0-9]*)"',
     ]
+
+
+def _rank(plan: LaunchPlan, table: TableFile) -> list[str]:
+    """What the shell of each rank does before the command, which `mpirun/run` passes to it."""
+    largest = max((node.devices for node in plan.nodes), key=len)  # smaller nodes use the first of these
+    several = len(plan.nodes) > 1
+    starts = accumulate((len(node.devices) for node in plan.nodes[:-1]), initial=0)
+    loop = f"for hk_first in {wrapped(' '.join(map(str, starts)), indent='    ')}; do"
     values = {
-        "rank": '"$OMPI_COMM_WORLD_RANK"',
-        "size": '"$OMPI_COMM_WORLD_SIZE"',
-        "local_rank": '"$OMPI_COMM_WORLD_LOCAL_RANK"',
-        "local_size": '"$hk_ranks"',
+        "rank": "$OMPI_COMM_WORLD_RANK",
+        "size": "$OMPI_COMM_WORLD_SIZE",
+        "local_rank": "$OMPI_COMM_WORLD_LOCAL_RANK",
+        "local_size": "$hk_ranks",
         "master_addr": word(plan.master),
-        "master_port": '"$2"',
-        "node": '"$hk_node"',
-        "run": '"$3"',
-        "visible": '"${hk_visible:1}"',
+        "node": "$hk_node",
+        "run": table.sha256[:8],
+        "visible": "$hk_visible",
     }
     exported = [
         f"{name}={value}" for field, value in values.items() for name in NAMES[field] if name not in OF_MINDSPORE
     ]
     return [
-        "",
-        "hk_rank() { # FOLDER PORT RUN COMMAND ...: of each rank, on its host, with the variables of Open MPI",
+        "hk_rank() { # FOLDER COMMAND ...: of each rank, on its host, with the variables of Open MPI",
         '    cd -- "$1" || { echo "error: folder not found on $HOSTNAME" >&2; exit 2; }',
-        f"    hk_cards=({' '.join(map(str, largest))}) hk_ranks=$OMPI_COMM_WORLD_LOCAL_SIZE hk_node={0 if one else -1}",
-        *([] if one else number),
-        "    printf -v hk_visible ',%s' \"${hk_cards[@]:0:hk_ranks}\"",
-        "    " + unset.replace("\n", "\n    "),
-        "    " + wrapped(" ".join(["export", *exported]), 108).replace("\n", "\n    "),
+        f"    hk_ranks=$OMPI_COMM_WORLD_LOCAL_SIZE hk_node={-1 if several else 0}",
+        *([f"    {loop} ((OMPI_COMM_WORLD_RANK < hk_first || ++hk_node)); done"] if several else []),
+        f'    hk_visible=$(cut -d , -f "1-$hk_ranks" <<<{",".join(map(str, largest))})',
+        "    " + wrapped(" ".join(["unset -v", *_UNSET]), indent="    "),
+        "    " + wrapped(" ".join(["export", *exported]), indent="    "),
         f'    export {THREADS}="${{{THREADS}:-$(($(nproc) > hk_ranks ? $(nproc) / hk_ranks : 1))}}"',
-        "    hk_start=(--) # or a rank would outlive its mpirun, or the daemon of its host, if that is killed",
-        "    ! setpriv --pdeathsig KILL true 2>/dev/null || hk_start=(-- setpriv --pdeathsig KILL --)",
-        "    shift 3",
-        '    exec "${hk_start[@]}" "$@"',
+        "    # A rank would outlive its mpirun, or the daemon of its host, if that is killed.",
+        '    ! setpriv --pdeathsig KILL true 2>/dev/null || exec setpriv --pdeathsig KILL -- "${@:2}"',
+        '    exec -- "${@:2}"',
         "}",
     ]

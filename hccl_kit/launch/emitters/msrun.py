@@ -39,12 +39,17 @@ def emit(plan: LaunchPlan, table: TableFile) -> tuple[LaunchFile, ...]:
     name = f"msrun{plan.size}p.sh"
     lines = [
         *_header(plan, table, name),
+        "",
         *fragment("common/begin"),
+        "type msrun python pgrep >/dev/null || hk_fail 'error: a program is not on PATH' \\",
+        "    '  fix: put the bin folder of the Python that has MindSpore first on PATH; pgrep is in procps'",
         f'hk_command=({words(plan.command)} "$@")',
         *servers.this_server(plan),
-        *fragment("msrun/check", "common/logs", "common/run"),
+        *fragment("common/logs", "common/run"),
+        "",
         *_environment(plan, table),
-        *fragment("common/job_end", "msrun/end"),
+        "",
+        *fragment("common/end", "msrun/end"),
         *_start(plan),
     ]
     return (LaunchFile(name, "\n".join(lines) + "\n", EXECUTABLE),)
@@ -76,14 +81,13 @@ def _header(plan: LaunchPlan, table: TableFile, name: str) -> list[str]:
 def _environment(plan: LaunchPlan, table: TableFile) -> list[str]:
     names = [name for field, names in NAMES.items() if field not in ("master_port", "visible") for name in names]
     return [
-        "",
         "# What other launchers have left goes; the cards of the job are those that msrun counts from 0 on.",
-        wrapped(" ".join(["unset -v", *MISLEADING, *names, RUN_ID, RESTART, SERVER]), 112),
+        wrapped(" ".join(["unset -v", *MISLEADING, *names, RUN_ID, RESTART, SERVER])),
         *servers.visible(),
         export(visible='"$hk_visible"') + f' {LOG_DIR}="$hk_logs"',
         f'export {PLOGS}="${{{PLOGS}:-$hk_logs/plog}}" # logs of CANN',
         *set_unless_set(plan.variables),
-        *servers.port(plan, table),
+        servers.port(table if len(plan.nodes) > 1 else None),
     ]
 
 
@@ -91,15 +95,12 @@ def _start(plan: LaunchPlan) -> list[str]:
     first = "0" if len(plan.nodes) == 1 else "$((hk_node * ${#hk_cards[@]}))"
     master = words([plan.master])
     return [
-        "",
-        f'echo scheduler at {master}, port "${_PORT}", logs in "$hk_logs"',
+        f'echo "scheduler at {plan.master}, port ${_PORT}, logs in $hk_logs"',
         f'setsid msrun --worker_num {plan.size} --local_worker_num "${{#hk_cards[@]}}" --master_addr {master} \\',
         f'    --master_port "${_PORT}" --node_rank "$hk_node" --join True --cluster_time_out {_WAIT} \\',
         f'    --log_dir "$hk_logs" --tail_worker_log "{first}" "${{hk_command[@]}}" &',
-        "hk_msrun=$!",
-        'wait "$hk_msrun"',
-        "hk_code=$? hk_msrun=''",
-        "((hk_code == 0)) || {",
+        'wait "$!" || {',
+        "    hk_code=$?",
         '    echo "error: msrun failed with exit code $hk_code; logs in $hk_logs" >&2',
         '    exit "$hk_code"',
         "}",

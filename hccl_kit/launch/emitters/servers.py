@@ -1,11 +1,11 @@
-"""Parts of scripts: the servers of a job, the one that a host is, and where rank 0 listens."""
+"""Parts of scripts: the servers of a job, the one that a host is, its cards, and where rank 0 listens."""
 
 from __future__ import annotations
 
 import ipaddress
 from contextlib import suppress
 
-from hccl_kit.base.network import LOOPBACK, derived_port, port_of_digest
+from hccl_kit.base.network import derived_port, port_of_digest
 from hccl_kit.base.terminal import printable
 from hccl_kit.base.wording import listed
 from hccl_kit.launch.files import TableFile
@@ -16,31 +16,37 @@ from hccl_kit.runtime.worker_env import NAMES, SERVER, VISIBLE_DEVICES
 (_PORT,) = NAMES["master_port"]
 
 
-def this_server(plan: LaunchPlan) -> list[str]:
-    """Set hk_node, the number of this server, and hk_cards, the physical ids of its cards by their ranks.
+def checked_table(table: TableFile, fix: str) -> list[str]:
+    """Compare the file hk_table with the table that the script was made for."""
+    return [
+        f'[[ $(sha256sum <"$hk_table") == "{table.sha256} "* ]] || hk_fail \\',
+        f"    \"error: $hk_table is not the table of this script\" '  fix: {fix}'",
+    ]
 
-    Of several servers, it is the one of which this host has a name or an address, or that the user names.
-    """
+
+def this_server(plan: LaunchPlan) -> list[str]:
+    """Set hk_node, the number of this server, and hk_cards, the physical ids of its cards by their ranks."""
     if len(plan.nodes) == 1:
         return [f"hk_node=0 hk_cards=({' '.join(map(str, plan.nodes[0].devices))}) # of ranks 0, 1, ..."]
+    fix = f"  fix: export {SERVER}=ID, with the one that this host is"
+    comment = f"# Which server this host is: {SERVER}, or the one that has a name or address of this host."
+    return ["", comment, *matched(plan, "$(hostname -I) $HOSTNAME ${HOSTNAME%%.*}", fix), ""]
+
+
+def matched(plan: LaunchPlan, names_of_host: str, fix: str) -> list[str]:
+    """The same for the server that the user names, or the only one of which this host has a name or an address."""
     ids = printable(listed([node.id for node in plan.nodes], 8))
+    known = ["|".join(map(word, names(node))) for node in plan.nodes]
     return [
-        "",
-        f"# Which server this host is: {SERVER}, or the one that has a name or address of this host.",
-        f'hk_names=("${{{SERVER}:-}}") hk_found=()',
-        '[[ -n ${hk_names[0]} ]] || read -ra hk_names -d "" < <(hostname -I; echo "$HOSTNAME ${HOSTNAME%%.*}")',
-        'for hk_name in "${hk_names[@]}"; do',
-        "    case $hk_name in # hk_found[server], and the cards of its ranks",
+        f'hk_names=" ${{{SERVER}:-{names_of_host}}} "',
         *(
-            f"        ({' | '.join(map(word, names(node)))}) hk_found[{i}]=1 hk_cards=({_cards(node)}) ;;&"
-            for i, node in enumerate(plan.nodes)
+            f'[[ $hk_names == *" "@({known[number]})" "* ]] && hk_nodes+=({number}) hk_cards=({_cards(node)})'
+            for number, node in enumerate(plan.nodes)
         ),
-        "    esac",
-        "done",
-        "((${#hk_found[@]} == 1)) || hk_fail \\",
-        '    "error: this host matches ${#hk_found[@]} servers of the table; it has ${hk_names[*]}" \\',
-        f"    {word(f'  the table has {ids}')} '  fix: export {SERVER}=ID, with the one that this host is'",
-        "hk_node=${!hk_found[*]}",
+        "((${#hk_nodes[@]} == 1)) || hk_fail \\",
+        '    "error: this host matches ${#hk_nodes[@]} servers of the table; it has${hk_names% }" \\',
+        f"    {word(f'  the table has {ids}')} {word(fix)}",
+        "hk_node=${hk_nodes[0]}",
     ]
 
 
@@ -61,22 +67,22 @@ def visible() -> list[str]:
     ]
 
 
-def port(plan: LaunchPlan, table: TableFile) -> list[str]:
-    """Choose the port of rank 0 unless it is set: a free one, or for several servers one that each of them knows."""
-    if len(plan.nodes) > 1:
-        return [f'{_PORT}="${{{_PORT}:-{port_of_digest(table.sha256)}}}" # by the table, the same on all servers']
-    return free_port()
-
-
-def free_port() -> list[str]:
-    """Choose a free port of this host, which has rank 0, unless it is set."""
-    first, last = derived_port(0), derived_port(-1)
+def all_visible() -> list[str]:
+    """Say that the ranks see all cards, if the user has set a list, which is removed."""
     return [
-        f"until [[ -n ${{{_PORT}:-}} ]]; do # one that nobody listens on",
-        f"    {_PORT}=$(({first} + RANDOM % {last - first + 1}))",
-        f'    ! (: <"/dev/tcp/{LOOPBACK}/${_PORT}") 2>/dev/null || {_PORT}=""',
-        "done",
+        f"[[ -z ${{{VISIBLE_DEVICES}:-}} ]] || # the ranks see all cards, by their numbers in the table",
+        f'    echo "note: {VISIBLE_DEVICES}=${VISIBLE_DEVICES} is removed; torch needs --framework pytorch" >&2',
     ]
+
+
+def port(table: TableFile | None = None) -> str:
+    """The assignment of the port of rank 0 if it is not set: any one, or that of the table, which all servers know.
+
+    It may be in use; `hccl-kit run` looks for a free one.
+    """
+    first, last = derived_port(0), derived_port(-1)
+    default = port_of_digest(table.sha256) if table else f"$(({first} + RANDOM % {last - first + 1}))"
+    return f'{_PORT}="${{{_PORT}:-{default}}}"'
 
 
 def names(node: Node) -> tuple[str, ...]:

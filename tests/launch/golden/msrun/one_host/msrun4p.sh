@@ -8,22 +8,15 @@
 
 [ "${BASH_VERSINFO:-0}" -ge 4 ] || { echo "error: start it with bash: bash $0" >&2; exit 2; } # bash 4.3
 hk_fail() { printf '%s\n' "${@//[[:cntrl:]]/?}" >&2; exit 2; }
+type msrun python pgrep >/dev/null || hk_fail 'error: a program is not on PATH' \
+    '  fix: put the bin folder of the Python that has MindSpore first on PATH; pgrep is in procps'
 hk_command=(python train.py --lr 0.1 "$@")
 hk_node=0 hk_cards=(0 1 2 3) # of ranks 0, 1, ...
-
-for hk_name in msrun python pgrep; do
-    command -v "$hk_name" >/dev/null || hk_fail "error: $hk_name is not on PATH" \
-        '  fix: put the bin folder of the Python that has MindSpore first on PATH; pgrep is in procps'
-done
-
 mkdir -p -m 700 hccl_logs
-[[ -O hccl_logs || $(stat -c %u hccl_logs) == "$(stat -c %u .)" ]] &&
-    [[ $(stat -c %A/ . hccl_logs) != *d???????w[!tT]/* ]] ||
-    hk_fail "error: other users may replace the logs in $PWD/hccl_logs" '  fix: start in a folder of your own'
-
-hk_run=$(mktemp -d "hccl_logs/$(date +%Y%m%d-%H%M%S)-XXXXXX") || hk_fail "error: cannot make a folder in $PWD/hccl_logs"
-hk_logs=$PWD/$hk_run hk_run=${hk_run##*/}
-[[ -e hccl_logs/latest && ! -L hccl_logs/latest ]] || ln -sfnT -- "$hk_run" hccl_logs/latest
+[[ -O hccl_logs || $(stat -c %u hccl_logs) == "$(stat -c %u .)" ]] || hk_fail "error: another user owns $PWD/hccl_logs"
+hk_logs=$(mktemp -d "$PWD/hccl_logs/$(date +%Y%m%d-%H%M%S)-XXXXXX") || exit 2
+hk_run=${hk_logs##*/}
+[[ -e hccl_logs/latest && ! -L hccl_logs/latest ]] || ln -sfT -- "$hk_run" hccl_logs/latest
 
 # What other launchers have left goes; the cards of the job are those that msrun counts from 0 on.
 unset -v MINDSPORE_HCCL_CONFIG_PATH ASCEND_DEVICE_ID MS_ROLE MS_WORKER_NUM MS_SCHED_HOST MS_SCHED_PORT \
@@ -38,42 +31,27 @@ hk_visible=$(IFS=,; echo "${hk_cards[*]}")
     hk_fail "error: ASCEND_RT_VISIBLE_DEVICES=$ASCEND_RT_VISIBLE_DEVICES; the cards of this job are $hk_visible"
 export ASCEND_RT_VISIBLE_DEVICES="$hk_visible" HCCL_KIT_LOG_DIR="$hk_logs"
 export ASCEND_PROCESS_LOG_PATH="${ASCEND_PROCESS_LOG_PATH:-$hk_logs/plog}" # logs of CANN
-until [[ -n ${MASTER_PORT:-} ]]; do # one that nobody listens on
-    MASTER_PORT=$((20000 + RANDOM % 12000))
-    ! (: <"/dev/tcp/127.0.0.1/$MASTER_PORT") 2>/dev/null || MASTER_PORT=""
-done
+MASTER_PORT="${MASTER_PORT:-$((20000 + RANDOM % 12000))}"
 
-hk_pids=()
-hk_end() { # TERM for all that was started, and KILL after 5 s
-    trap '' HUP INT TERM
-    for hk_signal in TERM $(yes 0 | head -50) KILL; do # 0 asks whether any is left
-        # A job that has no group yet gets the signal itself; with both it would get two.
-        # shellcheck disable=SC2046  # one word for each
-        kill -s "$hk_signal" -- "${hk_pids[@]/#/-}" $(jobs -pr | while read -r hk_job; do
-            kill -0 -- "-$hk_job" 2>/dev/null || echo "$hk_job"; done) 2>/dev/null || return
-        sleep 0.1
-    done
+hk_end() { # TERM to each group, or to a rank that has none yet; what is left after 5 s is killed
+    trap '' HUP INT TERM EXIT
+    for hk_pid in "${hk_pids[@]}"; do kill -- "-$hk_pid" || kill "$hk_pid"; done 2>/dev/null
+    for _ in {1..50}; do kill -0 -- "${hk_pids[@]}" "${hk_pids[@]/#/-}" "${hk_screen[@]}" && sleep 0.1; done 2>/dev/null
+    kill -KILL -- "${hk_pids[@]}" "${hk_pids[@]/#/-}" 2>/dev/null
 }
-trap hk_end EXIT
+hk_stop() { # msrun leaves its workers running when it is ended, so they are listed before
+    hk_msrun=$! hk_screen=()
+    kill -STOP "$hk_msrun" && mapfile -t hk_pids < <(pgrep -P "$hk_msrun") && kill -KILL -- "-$hk_msrun"
+    hk_end
+} 2>/dev/null
+trap hk_stop EXIT
 trap 'exit 129' HUP && trap 'exit 130' INT && trap 'exit 143' TERM
-
-hk_msrun='' # while it runs
-hk_workers() { # msrun leaves them running when it is ended, so they are found before
-    if kill -STOP "$hk_msrun" 2>/dev/null; then
-        mapfile -t hk_pids < <(pgrep -P "$hk_msrun")
-        kill -KILL -- "-$hk_msrun"
-    fi
-}
-trap 'hk_workers; hk_end' EXIT
-
-echo scheduler at 127.0.0.1, port "$MASTER_PORT", logs in "$hk_logs"
+echo "scheduler at 127.0.0.1, port $MASTER_PORT, logs in $hk_logs"
 setsid msrun --worker_num 4 --local_worker_num "${#hk_cards[@]}" --master_addr 127.0.0.1 \
     --master_port "$MASTER_PORT" --node_rank "$hk_node" --join True --cluster_time_out 600 \
     --log_dir "$hk_logs" --tail_worker_log "0" "${hk_command[@]}" &
-hk_msrun=$!
-wait "$hk_msrun"
-hk_code=$? hk_msrun=''
-((hk_code == 0)) || {
+wait "$!" || {
+    hk_code=$?
     echo "error: msrun failed with exit code $hk_code; logs in $hk_logs" >&2
     exit "$hk_code"
 }

@@ -7,13 +7,11 @@
 hk_fail() { printf '%s\n' "${@//[[:cntrl:]]/?}" >&2; exit 2; }
 hk_command=(vllm serve /models/m)
 hk_node=0 hk_cards=(4 5 6 7) # of ranks 0, 1, ...
-
 case $hk_node in # the address of this server for HCCL ('': HCCL chooses), and the options of vLLM here
     0) hk_address=192.0.2.1
         hk_options=(--tensor-parallel-size 4) ;;
 esac
 hk_nic='' # '': the one with the address
-
 [[ -z $hk_address || -n $hk_nic ]] || read -r _ hk_nic _ < <(ip -o address show to "$hk_address")
 hk_nic=${hk_nic%%@*}
 [[ -z $hk_address || -n $hk_nic ]] || hk_fail "error: no interface of this host has $hk_address" \

@@ -8,18 +8,13 @@ hk_fail() { printf '%s\n' "${@//[[:cntrl:]]/?}" >&2; exit 2; }
 hk_command=(vllm serve /models/m)
 
 # Which server this host is: HCCL_KIT_SERVER, or the one that has a name or address of this host.
-hk_names=("${HCCL_KIT_SERVER:-}") hk_found=()
-[[ -n ${hk_names[0]} ]] || read -ra hk_names -d "" < <(hostname -I; echo "$HOSTNAME ${HOSTNAME%%.*}")
-for hk_name in "${hk_names[@]}"; do
-    case $hk_name in # hk_found[server], and the cards of its ranks
-        (192.0.2.1) hk_found[0]=1 hk_cards=([0]=0 1 2 3 4 5 6 7) ;;&
-        (192.0.2.2) hk_found[1]=1 hk_cards=([8]=0 1 2 3 4 5 6 7) ;;&
-    esac
-done
-((${#hk_found[@]} == 1)) || hk_fail \
-    "error: this host matches ${#hk_found[@]} servers of the table; it has ${hk_names[*]}" \
+hk_names=" ${HCCL_KIT_SERVER:-$(hostname -I) $HOSTNAME ${HOSTNAME%%.*}} "
+[[ $hk_names == *" "@(192.0.2.1)" "* ]] && hk_nodes+=(0) hk_cards=([0]=0 1 2 3 4 5 6 7)
+[[ $hk_names == *" "@(192.0.2.2)" "* ]] && hk_nodes+=(1) hk_cards=([8]=0 1 2 3 4 5 6 7)
+((${#hk_nodes[@]} == 1)) || hk_fail \
+    "error: this host matches ${#hk_nodes[@]} servers of the table; it has${hk_names% }" \
     '  the table has 192.0.2.1, 192.0.2.2' '  fix: export HCCL_KIT_SERVER=ID, with the one that this host is'
-hk_node=${!hk_found[*]}
+hk_node=${hk_nodes[0]}
 
 case $hk_node in # the address of this server for HCCL ('': HCCL chooses), and the options of vLLM here
     0) hk_address=192.0.2.1
@@ -31,7 +26,6 @@ case $hk_node in # the address of this server for HCCL ('': HCCL chooses), and t
     4) ;;
 esac
 hk_nic=eth0 # '': the one with the address
-
 [[ -z $hk_address || -n $hk_nic ]] || read -r _ hk_nic _ < <(ip -o address show to "$hk_address")
 hk_nic=${hk_nic%%@*}
 [[ -z $hk_address || -n $hk_nic ]] || hk_fail "error: no interface of this host has $hk_address" \
