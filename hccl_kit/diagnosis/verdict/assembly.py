@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 
 from hccl_kit.diagnosis.facts import (
     MAX_RANK,
@@ -34,6 +34,7 @@ from hccl_kit.diagnosis.verdict.identities import (
     latest,
     may_be_of_another_run,
     with_known_ends,
+    with_lines_of_cards,
     with_records,
     with_screens,
 )
@@ -42,7 +43,10 @@ from hccl_kit.diagnosis.verdict.records import records
 from hccl_kit.diagnosis.verdict.runs import other_runs
 from hccl_kit.table.model import RankTable
 
-_OF_OWN_RANK = (LinkTimedOut, LinkRow, LinkFailed, OperatorTimedOut, JoinFailed, Watchdog)
+_WITH_GROUP = (OperatorTimedOut, JoinFailed)
+_OF_OWN_RANK = (LinkTimedOut, LinkRow, LinkFailed, Watchdog, *_WITH_GROUP)
+TORCH_WORLD = "0"
+"""The number of torch's default process group, in lines of its watchdog."""
 _DEVICE = re.compile(r"/device-([0-9]{1,4})/[^/]*$")
 """The card side of a process logs in a folder that names the card; the process itself always has a plog too."""
 _FOLDER = re.compile(r"rank[_-]?([0-9]{1,7})")
@@ -65,6 +69,7 @@ def assemble(evidence: Evidence, table: RankTable | None = None) -> Job:
     launcher = [event for event in launcher if event.process.worker not in elsewhere]
     groups = {process: groups[process] for process in by_process}
     world, size = _world(by_process.values(), groups.values(), names)
+    of_job = _of_job(by_process.values(), groups.values(), names, world)
     size = max(size or 0, recorded.size or 0, len(table.every) if table is not None else 0) or None
     places = _Places(table, (event.fact for event in launcher if isinstance(event.fact, Exited)))
     last: dict[Process, float] = {}
@@ -79,6 +84,7 @@ def assemble(evidence: Evidence, table: RankTable | None = None) -> Job:
             groups[process],
             world,
             places,
+            of_job,
             is_cut=process in cut,
             folder=process.worker if has_others else None,
             last=last.get(process),
@@ -91,7 +97,7 @@ def assemble(evidence: Evidence, table: RankTable | None = None) -> Job:
         replaced += [rank.process for rank in ranks]
         ranks = []
     ranks = with_known_ends(with_screens(ranks, screens, unknown))
-    ranks = with_records(eliminated(ranks, size), recorded.ranks)
+    ranks = with_records(eliminated(with_lines_of_cards(ranks, launcher), size), recorded.ranks)
     left_out = frozenset((*old, *replaced))
     ranks.sort(key=lambda rank: (rank.number is None, rank.number or 0, rank.process.worker, rank.process.pid or 0))
     return Job(
@@ -123,10 +129,11 @@ def _processes(evidence: Evidence) -> tuple[dict[Process, list[Event]], list[Eve
         else:
             launcher.append(event)
     if not by_process:  # logs that name no process, such as what a user saved of one: each folder is one
-        nameless = [event for event in launcher if event.is_error and not isinstance(event.fact, Exited)]
-        launcher = [event for event in launcher if not event.is_error or isinstance(event.fact, Exited)]
-        for event in nameless:
-            by_process[event.process].append(event)
+        failing = {event.process for event in launcher if event.is_error and not isinstance(event.fact, Exited)}
+        for event in launcher:
+            if event.process in failing and not isinstance(event.fact, Exited):
+                by_process[event.process].append(event)
+        launcher = [event for event in launcher if event.process not in failing or isinstance(event.fact, Exited)]
     return by_process, launcher
 
 
@@ -139,11 +146,17 @@ class _Places:
         self._of_rank = {one.rank: Card(one.server, one.physical, None) for one in ends if one.server}
         self._of_rank |= {device.rank: Card(server, device.id, device.ip or None) for server, device in devices}
         self._of_card = {(server, device.id): device.rank for server, device in devices}
+        self._only = servers[0].id if len(servers) == 1 else None
 
-    def completed(self, number: int | None, card: Card) -> tuple[int | None, Card]:
-        """The rank of a card, or the card of a rank; what the logs say goes first."""
-        if number is None and card.server is not None and card.physical is not None:
-            number = self._of_card.get((card.server, card.physical))
+    def completed(self, number: int | None, card: Card, logic: int | None) -> tuple[int | None, Card]:
+        """The rank of a card, or the card of a rank; what the logs say goes first.
+
+        A process that sees no other card counts its own as 0; beyond that, `logic` is taken for the physical number.
+        """
+        server = card.server or self._only
+        place = card.physical if card.physical is not None else logic or None
+        if number is None and server is not None and place is not None:
+            number = self._of_card.get((server, place))
         known = self._of_rank.get(number) if number is not None else None
         if known is None:
             return number, card
@@ -188,12 +201,31 @@ def _world(
     return world, max(sizes[world], nameless)
 
 
+def _of_job(
+    all_events: Iterable[list[Event]],
+    all_groups: Iterable[Mapping[str, int]],
+    names: Mapping[str, str],
+    world: str | None,
+) -> Set[str | None]:
+    """The communicators, by all their names, whose ranks are those of the job; None is that of lines without one.
+
+    Where logs name several, a line without a name may be of any of them.
+    """
+    with_group = (event.fact for events in all_events for event in events if isinstance(event.fact, _WITH_GROUP))
+    seen = {names.get(fact.group, fact.group) for fact in with_group if fact.group is not None}
+    seen.update(group for groups in all_groups for group in groups)
+    if len(seen) <= 1:
+        return {None, TORCH_WORLD, *names, *seen}
+    return {TORCH_WORLD, world, *(name for name, group in names.items() if group == world)} - {None}
+
+
 def _rank(
     process: Process,
     events: tuple[Event, ...],
     groups: Mapping[str, int],
     world: str | None,
     places: _Places,
+    of_job: Set[str | None],
     *,
     is_cut: bool,
     folder: str | None,
@@ -205,12 +237,11 @@ def _rank(
     if number is None and process.pid is None:
         number = process.rank
     if number is None:
-        number = _own_number(events, process, alone=not groups)
-    number, card = places.completed(number, card)
-    seen = [event.fact for event in events if isinstance(event.fact, Located | Joined)]
-    device = (
-        card.physical if card.physical is not None else next((one.logic for one in seen if one.logic is not None), None)
-    )
+        number = _own_number(events, process, frozenset() if groups else of_job)
+    seen = (event.fact.logic for event in events if isinstance(event.fact, Located | Joined))
+    logic = next((number for number in seen if number is not None), None)
+    number, card = places.completed(number, card, logic)
+    device = logic if card.physical is None else card.physical
     return Rank(process, number, Suspect(number, card.server or folder, device), card, groups, events, is_cut, last)
 
 
@@ -231,16 +262,15 @@ def _card(events: Sequence[Event]) -> Card:
     return Card(server, physical, address)
 
 
-def _own_number(events: Iterable[Event], process: Process, *, alone: bool) -> int | None:
+def _own_number(events: Iterable[Event], process: Process, of_job: Set[str | None]) -> int | None:
     """The rank that other lines name, if no communicator does."""
     for event in events:
         if isinstance(event.fact, Joined) and event.fact.group is None:
             return event.fact.rank
-    if alone:
-        for event in events:
-            fact = event.fact
-            if isinstance(fact, _OF_OWN_RANK) and fact.rank is not None:
-                return fact.rank
+    for event in events:
+        fact = event.fact
+        if isinstance(fact, _OF_OWN_RANK) and fact.rank is not None and getattr(fact, "group", None) in of_job:
+            return fact.rank
     found = _FOLDER.fullmatch(process.worker)
     return int(found[1]) if found else None
 
