@@ -107,7 +107,7 @@ ROWS: tuple[KnownError, ...] = (
             "a condition on the rank, its data or its clock: another branch, another number of batches",
             "another shape or type of a tensor on one rank",
         ),
-        tells_apart="compare these lines of all ranks: the one that all others name, or that names another one than they",
+        tells_apart="compare these lines of all ranks: all others name the odd one, which names another",
         fix="make all ranks call the same collectives in the same order, with the same sizes and types",
     ),
     KnownError(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Set
 
 from hccl_kit.diagnosis.facts import (
     MAX_RANK,
@@ -39,6 +39,7 @@ from hccl_kit.diagnosis.verdict.identities import (
     with_screens,
 )
 from hccl_kit.diagnosis.verdict.job import Job, Rank
+from hccl_kit.diagnosis.verdict.places import DEVICE_FOLDER, Places, cards_of
 from hccl_kit.diagnosis.verdict.records import records
 from hccl_kit.diagnosis.verdict.runs import other_runs
 from hccl_kit.table.model import RankTable
@@ -47,8 +48,6 @@ _WITH_GROUP = (OperatorTimedOut, JoinFailed)
 _OF_OWN_RANK = (LinkTimedOut, LinkRow, LinkFailed, Watchdog, *_WITH_GROUP)
 TORCH_WORLD = "0"
 """The number of torch's default process group, in lines of its watchdog."""
-_DEVICE = re.compile(r"/device-([0-9]{1,4})/[^/]*$")
-"""The card side of a process logs in a folder that names the card; the process itself always has a plog too."""
 _FOLDER = re.compile(r"rank[_-]?([0-9]{1,7})")
 
 
@@ -59,7 +58,7 @@ def assemble(evidence: Evidence, table: RankTable | None = None) -> Job:
     by_process, launcher = _processes(evidence)
     explained = {event.place.file for event in evidence.events if event.is_error}
     unknown = {file.process for file in evidence.files if file.has_error and file.file not in explained}
-    of_host = {file.process for file in evidence.files if not _DEVICE.search(file.file)}
+    of_host = {file.process for file in evidence.files if not DEVICE_FOLDER.search(file.file)}
     cut = unknown | {file.process for file in evidence.files if file.cut or file.process not in of_host}
     groups = {process: _groups(events, names) for process, events in by_process.items()}
     old = other_runs(by_process, groups, {event.process.worker for event in launcher if event.is_error})
@@ -71,7 +70,8 @@ def assemble(evidence: Evidence, table: RankTable | None = None) -> Job:
     world, size = _world(by_process.values(), groups.values(), names)
     of_job = _of_job(by_process.values(), groups.values(), names, world)
     size = max(size or 0, recorded.size or 0, len(table.every) if table is not None else 0) or None
-    places = _Places(table, (event.fact for event in launcher if isinstance(event.fact, Exited)))
+    cards = cards_of(by_process)
+    places = Places(table, launcher)
     last: dict[Process, float] = {}
     for file in evidence.files:
         if file.process.pid is not None and file.last is not None:
@@ -83,8 +83,9 @@ def assemble(evidence: Evidence, table: RankTable | None = None) -> Job:
             tuple(sorted(events, key=_order)),
             groups[process],
             world,
-            places,
-            of_job,
+            card=cards[process],
+            places=places,
+            of_job=of_job,
             is_cut=process in cut,
             folder=process.worker if has_others else None,
             last=last.get(process),
@@ -135,33 +136,6 @@ def _processes(evidence: Evidence) -> tuple[dict[Process, list[Event]], list[Eve
                 by_process[event.process].append(event)
         launcher = [event for event in launcher if event.process not in failing or isinstance(event.fact, Exited)]
     return by_process, launcher
-
-
-class _Places:
-    """Where the launcher saw each rank end, or where the table puts it."""
-
-    def __init__(self, table: RankTable | None, ends: Iterable[Exited]) -> None:
-        servers = table.servers if table is not None else ()
-        devices = [(server.id, device) for server in servers for device in server.devices]
-        self._of_rank = {one.rank: Card(one.server, one.physical, None) for one in ends if one.server}
-        self._of_rank |= {device.rank: Card(server, device.id, device.ip or None) for server, device in devices}
-        self._of_card = {(server, device.id): device.rank for server, device in devices}
-        self._only = servers[0].id if len(servers) == 1 else None
-
-    def completed(self, number: int | None, card: Card, logic: int | None) -> tuple[int | None, Card]:
-        """The rank of a card, or the card of a rank; what the logs say goes first.
-
-        A process that sees no other card counts its own as 0; beyond that, `logic` is taken for the physical number.
-        """
-        server = card.server or self._only
-        place = card.physical if card.physical is not None else logic or None
-        if number is None and server is not None and place is not None:
-            number = self._of_card.get((server, place))
-        known = self._of_rank.get(number) if number is not None else None
-        if known is None:
-            return number, card
-        physical = known.physical if card.physical is None else card.physical
-        return number, Card(card.server or known.server, physical, card.address or known.address)
 
 
 def _order(event: Event) -> tuple[str, int]:
@@ -224,42 +198,25 @@ def _rank(
     events: tuple[Event, ...],
     groups: Mapping[str, int],
     world: str | None,
-    places: _Places,
-    of_job: Set[str | None],
     *,
+    card: Card,
+    places: Places,
+    of_job: Set[str | None],
     is_cut: bool,
     folder: str | None,
     last: float | None,
 ) -> Rank:
     """`folder` stands for the server where no line names it: it tells the processes of several folders apart."""
-    card = _card(events)
     number = groups.get(world) if world is not None else None
     if number is None and process.pid is None:
         number = process.rank
     if number is None:
-        number = _own_number(events, process, frozenset() if groups else of_job)
+        number = places.ended.get(process, _own_number(events, process, frozenset() if groups else of_job))
     seen = (event.fact.logic for event in events if isinstance(event.fact, Located | Joined))
     logic = next((number for number in seen if number is not None), None)
     number, card = places.completed(number, card, logic)
     device = logic if card.physical is None else card.physical
     return Rank(process, number, Suspect(number, card.server or folder, device), card, groups, events, is_cut, last)
-
-
-def _card(events: Sequence[Event]) -> Card:
-    server = physical = address = None
-    for event in events:
-        if isinstance(event.fact, Joined):
-            server = event.fact.server or server
-            physical = event.fact.physical if event.fact.physical is not None else physical
-            address = event.fact.card_address or address
-    for event in events:
-        if isinstance(event.fact, Located):
-            server = server or event.fact.server
-            physical = event.fact.physical if physical is None else physical
-    if physical is None:
-        folders = [found for event in events if (found := _DEVICE.search(event.place.file))]
-        physical = int(folders[0][1]) if folders else None
-    return Card(server, physical, address)
 
 
 def _own_number(events: Iterable[Event], process: Process, of_job: Set[str | None]) -> int | None:

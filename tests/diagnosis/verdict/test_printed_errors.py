@@ -155,9 +155,9 @@ def test_a_log_that_names_no_rank_is_one_process(tmp_path: Path, text: str) -> N
 
 
 ENTRY = (
-    "[INFO] HCCL({pid},python3):2026-03-02-10:00:00.000.000 [op_base.cc:12] [{pid}]Entry-HcclCommInitRootInfoInner:ranks[2]"
-    ", rank[{rank}], rootinfo: host ip[10.0.0.1] port[60000] nicDeploy[1] identifier[10.0.0.1%eth0_60000_0_17500000001234"
-    "56], deviceLogicId[{rank}]\n"
+    "[INFO] HCCL({pid},python3):2026-03-02-10:00:00.000.000 [op_base.cc:12] [{pid}]Entry-HcclCommInitRootInfoInner:"
+    "ranks[2], rank[{rank}], rootinfo: host ip[10.0.0.1] port[60000] nicDeploy[1] identifier[10.0.0.1%eth0_60000_0_"
+    "1750000000123456], deviceLogicId[{rank}]\n"
 )
 
 
@@ -165,7 +165,9 @@ def test_of_a_line_without_a_process_its_card_tells_the_rank(tmp_path: Path) -> 
     """By the plogs of that server, or by the table of a job on one server."""
     text = "RuntimeError: NPU out of memory. Tried to allocate 22.00 MiB (NPU 1; 60.97 GiB total capacity)\n"
     (tmp_path / "train.log").write_text(text)
-    table = generate_cluster([Host("10.0.0.1", {card: Card(ip=f"192.168.1.{card}") for card in range(2)})], version="1.0")
+    table = generate_cluster(
+        [Host("10.0.0.1", {card: Card(ip=f"192.168.1.{card}") for card in range(2)})], version="1.0"
+    )
     for by_table in (True, False):
         for rank in () if by_table else (0, 1):
             plog = tmp_path / f"run/plog/plog-{500 + rank}_20260302100000000.log"
@@ -186,9 +188,11 @@ def test_the_rank_is_named_whose_type_differs_as_torch_prints_it(tmp_path: Path)
     texts = []
     for rank in range(4):
         (own, other), peer = (("Half", "Float"), 0) if rank == 2 else (("Float", "Half"), 2)
-        sides = [f"Rank {one} is running collective: {FINGERPRINT.format(of)}" for one, of in ((rank, own), (peer, other))]
+        sides = [
+            f"Rank {one} is running collective: {FINGERPRINT.format(of)}" for one, of in ((rank, own), (peer, other))
+        ]
         error = f"RuntimeError: Detected mismatch between collectives on ranks. {sides[0]}, but {sides[1]}."
-        texts.append(f"Traceback (most recent call last):\n  File \"a.py\", line 9, in f\n{error}\n")
+        texts.append(f'Traceback (most recent call last):\n  File "a.py", line 9, in f\n{error}\n')
     found = diagnosed(tmp_path, *texts)
     assert found.first_fault is not None
     assert (found.first_fault.suspect.rank, [one.rank for one in found.suspects]) == (2, [2])
@@ -196,10 +200,10 @@ def test_the_rank_is_named_whose_type_differs_as_torch_prints_it(tmp_path: Path)
 
 
 SLOW = """\
-[ERROR] DEVICE(500,fffe06ff,python):2026-03-02-10:00:32.886.561 [a.cc:761] DumpTaskExceptionInfo] Task fail infos task_id\
-: 2, stream_id: 45, tid: 500, device_id: 0, retcode: 507011 ( model execute failed)
-[ERROR] DEVICE(500,fffe06ff,python):2026-03-02-10:00:32.887.652 [a.cc:770] DumpTaskExceptionInfo] Dump node (Default/Get\
-Next-op18) task error input/output data to: ./rank_0/node_dump
+[ERROR] DEVICE(500,fffe06ff,python):2026-03-02-10:00:32.886.561 [a.cc:761] DumpTaskExceptionInfo] Task fail infos \
+task_id: 2, stream_id: 45, tid: 500, device_id: 0, retcode: 507011 ( model execute failed)
+[ERROR] DEVICE(500,fffe06ff,python):2026-03-02-10:00:32.887.652 [a.cc:770] DumpTaskExceptionInfo] Dump node \
+(Default/GetNext-op18) task error input/output data to: ./rank_0/node_dump
 """
 
 
