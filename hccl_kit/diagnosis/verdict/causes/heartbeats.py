@@ -111,7 +111,7 @@ def _rank(case: Case, status: str, named: Sequence[Named], votes: Counter[Suspec
 def _host(case: Case, votes: Iterable[Suspect]) -> list[Suspect]:
     """All ranks of the host that has all those named, if none of them was alive later."""
     servers = {one.server for one in votes}
-    members = sorted((one for one in case.job.everyone if one.server in servers), key=by_rank)
+    members = sorted({*votes, *(one for one in case.job.everyone if one.server in servers)}, key=by_rank)
     is_one = len(servers) == 1 and None not in servers
     return members if is_one and not any(one in case.waits.waiting for one in members) else []
 

@@ -6,6 +6,7 @@ that gives up waiting ends with an exception.
 
 from __future__ import annotations
 
+from math import inf
 from pathlib import PurePath
 
 from hccl_kit.base.message import Message
@@ -26,6 +27,7 @@ from hccl_kit.diagnosis.verdict.causes.rank_fault import (
     known_fix,
 )
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect
+from hccl_kit.diagnosis.verdict.job import NEAR
 from hccl_kit.diagnosis.verdict.names import place_name, rank_name, rank_names
 
 MARGIN = 5.0
@@ -169,9 +171,14 @@ def _program(faults: list[RankFault], *, is_on_all: bool) -> Cause:
 
 
 def _unknown(case: Case, fault: RankFault) -> Cause | None:
-    """An error whose text no row knows is the cause only if others timed out: those waiting for it, if logs lack."""
+    """An error whose text no row knows is the cause only if others timed out: those waiting for it, if logs lack.
+
+    Or if a launcher saw that the process ended by itself soon after it.
+    """
     fact = fault.event.fact
     if not isinstance(fact, Fault) or not fact.is_unknown:
+        return None
+    if 0 <= case.job.seen_ends.get(fault.suspect, inf) - (fault.event.time or 0.0) <= NEAR:
         return None
     if case.waits.waiting and (not case.job.silent or fault.suspect in case.waits.awaited):
         return None
