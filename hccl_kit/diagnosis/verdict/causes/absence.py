@@ -54,12 +54,11 @@ def alone_without_error(case: Case) -> Cause | None:
 
 
 def _only_unread(case: Case, others: list[Rank]) -> Cause | None:
-    """All ranks gave up, but for the only one whose log is lost or cut; what the others were in is in whole logs."""
-    is_whole = not any(rank.is_cut for rank in others)
-    if len(case.unread) != 1 or len(others) < ENOUGH or case.job.size is None or not is_whole:
+    """All ranks gave up, but for the only one whose log is lost; what the others were in is in whole logs."""
+    if len(case.job.silent) != 1 or len(others) < max(ENOUGH, len(case.job.ranks)) or any(one.is_cut for one in others):
         return None
-    (one,) = case.unread
-    kind, fix = words_of_end(case, one, case.job.by_suspect.get(one))
+    (one,) = case.job.silent
+    kind, fix = words_of_end(case, one, None)
     return Cause("likely", kind, (one,), None, tuple(case.waits.waiting.values()), fix=fix)
 
 

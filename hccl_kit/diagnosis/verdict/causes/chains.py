@@ -153,7 +153,7 @@ def _doubt(case: Case, end: Suspect, rank: Rank | None) -> str:
             return missing_logs(case.job) or missing_log(end)
         return ""
     gave_up, is_inside = end in case.waits.waiting, end in case.waits.inside
-    if not is_inside and (gave_up or (rank.is_cut and not is_central)):
+    if not is_inside and (gave_up or (rank.is_cut and direct < max(ENOUGH, len(case.waits.targets)))):
         return Message(
             "diagnosis.no-target", "the log of {rank} does not show which rank it waited for", rank=rank_name(end)
         )
