@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from hccl_kit.diagnosis.errors.message import LogMessage, rank, whole
 from hccl_kit.diagnosis.errors.row import KnownError
-from hccl_kit.diagnosis.facts import ArgumentMismatch, Fact, Fault, Oversized, Watchdog
+from hccl_kit.diagnosis.facts import Fact, Fault, Oversized, Watchdog
 
 ABOVE = 'the codes below it (EI...), else: grep -rh "ERROR. HCCL" ~/ascend/log/debug/plog | head'
 _WATCHED = (
@@ -31,17 +31,6 @@ def _watchdog(message: LogMessage) -> Iterator[Fact]:
         operator,
         group[1] if group else None,
     )
-
-
-_PART = re.compile(r"(SequenceNumber|OpType|TensorShape|TensorDtypes)=(\[[^\]]{0,200}\]|[^,()\[\]]{1,80})")
-
-
-def _fingerprints(message: LogMessage) -> Iterator[Fact]:
-    """The first of what torch compares that differs."""
-    own, other = (dict(_PART.findall(message.value(end) or "")) for end in ("own", "other"))
-    field = next((name for name in own if own[name] != other.get(name, own[name])), None)
-    if field:
-        yield ArgumentMismatch(field, own[field], other[field], rank(message.value("peer")))
 
 
 @whole
@@ -86,29 +75,6 @@ ROWS: tuple[KnownError, ...] = (
         causes=_WATCHED,
         tells_apart="compare SeqNum and OpType over all ranks; then EI0002 and heartbeats in the plogs",
         fix="correct the rank that is behind or ended; else raise the timeout of init_process_group on all ranks",
-    ),
-    KnownError(
-        "torch compared the collectives of all ranks, and they differ (TORCH_DISTRIBUTED_DEBUG=DETAIL)",
-        role="symptom",
-        patterns=(
-            r"mismatch between collectives on ranks\. Rank (?P<rank>[0-9]{1,8}) is running collective:"
-            r" ?CollectiveFingerPrint\((?P<own>[^()\n]{1,1000})[^\n]{0,600}?but Rank (?P<peer>[0-9]{1,8}) is running"
-            r" collective: ?CollectiveFingerPrint\((?P<other>[^()\n]{1,1000})",
-        ),
-        mentions=(r"Detected mismatch between collectives on ranks",),
-        example="RuntimeError: Detected mismatch between collectives on ranks. Rank 1 is running collective:"
-        " CollectiveFingerPrint(SequenceNumber=7, OpType=ALLREDUCE, TensorShape=[25], TensorDtypes=Float,"
-        " TensorDeviceTypes=TensorOptions(dtype=float (default), device=npu)), but Rank 0 is running collective:"
-        " CollectiveFingerPrint(SequenceNumber=7, OpType=ALLREDUCE, TensorShape=[25], TensorDtypes=Half,"
-        " TensorDeviceTypes=TensorOptions(dtype=float (default), device=npu)).",
-        fact=_fingerprints,
-        says=("rank {rank} has {own}, rank {peer} has {other}",),
-        causes=(
-            "a condition on the rank, its data or its clock: another branch, another number of batches",
-            "another shape or type of a tensor on one rank",
-        ),
-        tells_apart="compare these lines of all ranks: all others name the odd one, which names another",
-        fix="make all ranks call the same collectives in the same order, with the same sizes and types",
     ),
     KnownError(
         "torch_npu's watchdog ends the process because of an error of HCCL; the text after it names that error",
