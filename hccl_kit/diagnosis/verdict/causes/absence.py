@@ -17,7 +17,7 @@ ENOUGH = 3
 def alone_without_error(case: Case) -> Cause | None:
     """All ranks that left a log report a timeout but one, which never took part; or all whose log is whole."""
     quiet, others = case.without_error, [rank for rank in case.job.ranks if rank.suspect in case.waits.waiting]
-    if not others or (case.waits.targets and not _only_at_root(case)):
+    if not others or case.waits.targets:
         return None
     suspects = [rank.suspect for rank in quiet]
     ranks = rank_names(suspects)

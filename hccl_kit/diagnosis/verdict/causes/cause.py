@@ -66,7 +66,7 @@ class Case:
             if rank.number is not None
             and not rank.is_cut
             and rank.suspect not in self.waits.waiting
-            and not any(event.is_error and not rank.work.is_after(event) for event in rank.events)
+            and not rank.errors
         )
 
     def facts(self, kind: type[Kind]) -> list[tuple[Rank, Event, Kind]]:
