@@ -33,11 +33,6 @@ _FIX = (
     "correct the far end; give late ranks time with HCCL_CONNECT_TIMEOUT=600 on all ranks; use the same TLS setting on"
     " all cards"
 )
-_TIMED_OUT = (
-    "a rank timed out waiting for the connection of another: usually it died before (see the earliest error"
-    " of all ranks); otherwise its network port has no link or another device_ip than the table, or the network"
-    " between the servers is blocked"
-)
 
 
 def _timed_out(message: LogMessage) -> Iterator[Fact]:

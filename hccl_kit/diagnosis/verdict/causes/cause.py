@@ -66,7 +66,7 @@ class Case:
             if rank.number is not None
             and not rank.is_cut
             and rank.suspect not in self.waits.waiting
-            and not rank.errors
+            and not any(event.is_error and not rank.work.is_after(event) for event in rank.events)
         )
 
     def facts(self, kind: type[Kind]) -> list[tuple[Rank, Event, Kind]]:
