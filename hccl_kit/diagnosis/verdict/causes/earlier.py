@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Set
 from math import inf
 
-from hccl_kit.diagnosis.facts import Exited, Heartbeat, OperatorTimedOut
+from hccl_kit.diagnosis.facts import Heartbeat, OperatorTimedOut
 from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, by_rank, cannot_tell
 from hccl_kit.diagnosis.verdict.causes.links import CONNECT_TIMEOUT, EXEC_TIMEOUT, LINK_FACTS, timeout
 from hccl_kit.diagnosis.verdict.causes.rank_fault import RankFault
@@ -52,10 +52,8 @@ def time_of(case: Case, fault: RankFault) -> float | None:
 
 def _ended_later(case: Case, first: Suspect) -> Iterator[int]:
     """The ranks of a launcher that names the end of this one as the first."""
-    for event in case.job.launcher:
-        if isinstance(event.fact, Exited) and event.fact.is_first and event.fact.rank == first.rank:
-            ends = (other.fact for other in case.job.launcher if other.place.file == event.place.file)
-            yield from (end.rank for end in ends if isinstance(end, Exited))
+    files = {event.place.file for event, end in case.job.exits if end.is_first and end.rank == first.rank}
+    yield from (end.rank for event, end in case.job.exits if event.place.file in files)
 
 
 def _lost(case: Case, first: Suspect, unread: Set[Suspect]) -> list[Suspect]:

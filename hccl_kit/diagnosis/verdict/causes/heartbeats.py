@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from math import inf
 
 from hccl_kit.base.message import Message
+from hccl_kit.base.wording import counted
 from hccl_kit.diagnosis.facts import Event, Heartbeat
 from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, by_rank, cannot_tell, verdict
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect
@@ -87,11 +88,7 @@ def _rank(case: Case, status: str, named: Sequence[Named], votes: Counter[Suspec
         contradicts.append(
             Message("diagnosis.alive-later", "{rank} was alive later: its log has a timeout of its own", rank=name)
         )
-    why = (
-        Message("diagnosis.one-vote", "the heartbeat of 1 rank names it")
-        if len(events) == 1
-        else Message("diagnosis.votes", "the heartbeat of {number} ranks names it", number=len(events))
-    )
+    why = Message("diagnosis.votes", "the heartbeat of {ranks} names it", ranks=counted(len(events), "rank"))
     return Cause(
         "likely" if contradicts or (len(events) < 2 and not _names_itself(named, first)) else "certain",
         _KINDS[status],

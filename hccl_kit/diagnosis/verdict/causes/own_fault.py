@@ -11,7 +11,7 @@ from pathlib import PurePath
 
 from hccl_kit.base.message import Message
 from hccl_kit.base.wording import listed, sentences
-from hccl_kit.diagnosis.facts import Exited, Fault
+from hccl_kit.diagnosis.facts import Fault
 from hccl_kit.diagnosis.verdict.blame import of_fact
 from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, cannot_tell, missing_logs, verdict
 from hccl_kit.diagnosis.verdict.causes.earlier import ENOUGH, MARGIN_OF_ENDS, may_be_earlier, time_of
@@ -49,14 +49,9 @@ def ended_early(case: Case) -> Cause | None:
     """The rank that a launcher saw end first, or that ended with an error that no row knows."""
     unknown = {fault.suspect: fault for rank in case.job.ranks if (fault := fault_of(rank)) and has_no_row(fault.event)}
     seen = [unknown.get(fault.suspect, fault) for fault in exits(case)]
-    ended = _ended_by_launcher(case)
+    ended = case.job.ended_by_launcher
     faults = seen or [fault for fault in unknown.values() if fault.suspect.rank not in ended]
     return _decided(case, faults) if faults else None
-
-
-def _ended_by_launcher(case: Case) -> set[int]:
-    notes = [event.fact for event in case.job.launcher if isinstance(event.fact, Exited)]
-    return {exited.rank for exited in notes if exited.by_launcher}
 
 
 def _decided(case: Case, faults: list[RankFault]) -> Cause:
@@ -138,7 +133,7 @@ def _is_of_program(faults: list[RankFault]) -> bool:
 
 def _others_were_ended(case: Case, faults: list[RankFault]) -> bool:
     """Whether ranks without the error, if any, have no other one: the launcher ended them beside ranks that have it."""
-    failed, ended = {fault.suspect for fault in faults}, _ended_by_launcher(case)
+    failed, ended = {fault.suspect for fault in faults}, case.job.ended_by_launcher
     servers = {suspect.server for suspect in failed}
     others = (rank for rank in case.job.ranks if rank.suspect not in failed)
     return all(rank.number in ended and rank.suspect.server in servers and not rank.errors for rank in others)
@@ -244,12 +239,10 @@ def _is_awaited_by_all(case: Case, suspect: Suspect) -> bool:
 
 def _is_after(case: Case, fault: RankFault, first: RankFault) -> bool:
     """Whether a fault came after the first one for sure, so that it does not matter what its rank had done before."""
-    times = fault.event.time, first.event.time
-    clocks = case.clock_of(fault.suspect, fault.event), case.clock_of(first.suspect, first.event)
-    if clocks[0] == clocks[1]:
-        return None not in times and (times[0] or 0.0) > (times[1] or 0.0)
-    moment, of_first = (case.clocks.corrected(clock, time) for clock, time in zip(clocks, times, strict=True))
-    return moment is not None and of_first is not None and moment - of_first > MARGIN
+    local, clock = case.clock_of(fault.suspect, fault.event), case.clock_of(first.suspect, first.event)
+    time = case.at(local, clock, fault.event.time)
+    margin = 0.0 if local == clock else MARGIN
+    return time is not None and first.event.time is not None and time - first.event.time > margin
 
 
 def _contradictions(case: Case, first: RankFault) -> tuple[str, ...]:
