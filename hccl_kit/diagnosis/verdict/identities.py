@@ -90,9 +90,10 @@ def with_known_ends(ranks: Sequence[Rank]) -> list[Rank]:
 def with_lines_of_cards(ranks: Sequence[Rank], events: Iterable[Event]) -> list[Rank]:
     """The ranks with those of other errors of their worker whose line names no process, but the card of one rank."""
     cards: dict[object, set[Process]] = defaultdict(set)
-    for rank, _, fact in (*stated(ranks, Joined), *stated(ranks, Located)):
-        if fact.logic is not None:
-            cards[rank.process.worker, fact.logic].add(rank.process)
+    for rank in ranks:
+        for one in rank.events:
+            if isinstance(one.fact, Joined | Located) and one.fact.logic is not None:
+                cards[rank.process.worker, one.fact.logic].add(rank.process)
     events = list(events)
     lines = {one.place: (one.process.worker, one.fact.logic) for one in events if isinstance(one.fact, Located)}
     found: dict[Process, list[Event]] = defaultdict(list)

@@ -312,6 +312,69 @@ def test_a_number_in_another_communicator_is_not_a_rank_of_the_job() -> None:
     assert len(diagnosis.ranks) == 8
 
 
+def test_the_pid_in_the_summary_of_a_launcher_tells_the_rank_of_a_process() -> None:
+    """And the server of a process is that of the others of its worker."""
+    logs = Logs(8, without=[5]).say(5, START, Located(None, 1)).fail(5, JOINED + 100, ERROR)
+    evidence = Logs(8, without=[5, 6]).evidence()
+    lines = [event for event in logs.evidence().events if event.process.pid == 105]
+    end = Event(lines[0].process, Place("node-1/torchrun.log", 9), JOINED + 101, True, Exited(5, 1, None))
+    file = LogFile(lines[0].process, lines[0].place.file, 1, START, JOINED + 100)
+    job = evidence._replace(files=(*evidence.files, file), events=(*evidence.events, *lines, end))
+    assert (5, host(5), 1) in [one.suspect for one in judge(job).ranks]
+
+
+@pytest.mark.parametrize(("waiters", "end"), [((4, 5, 7), 6), ((4, 5), None)])
+def test_of_several_ends_the_one_that_many_ranks_wait_for_is_named(waiters: tuple[int, ...], end: int | None) -> None:
+    """Ranks 1 and 3 wait for ranks whose timeouts are in cut logs."""
+    logs = Logs(8)
+    for rank in waiters:
+        unlinked(logs, rank, [6])
+    unlinked(unlinked(logs, 3, [2]), 1, [0])
+    evidence = logs.evidence()
+    files = [one._replace(cut="ends in a line") if one.process.pid in (100, 102) else one for one in evidence.files]
+    fault = judge(evidence._replace(files=tuple(files))).first_fault
+    assert (fault.suspect.rank if fault else None) == end
+
+
+@pytest.mark.parametrize(("lost", "is_cut", "first"), [((4, 5), False, 6), ((4, 5), True, None), ((6,), False, 6)])
+def test_a_rank_that_gave_no_sign_is_named_although_logs_are_lost_if_the_others_are_whole(
+    lost: tuple[int, ...], is_cut: bool, first: int | None
+) -> None:
+    """It would have given up as the others of its server did; or it is the only one without a log."""
+    logs = Logs(8, without=lost)
+    for rank in set(range(8)) - {6, *lost}:
+        logs.fail(rank, STUCK, stuck(8, rank))
+    evidence = logs.evidence()
+    files = [one._replace(cut="ends in a line") if is_cut and one.process.pid == 100 else one for one in evidence.files]
+    fault = judge(evidence._replace(files=tuple(files))).first_fault
+    assert (fault.suspect.rank if fault else None) == first
+
+
+@pytest.mark.parametrize(("seconds", "first"), [(30, None), (90, 1)])
+def test_a_rank_that_its_launcher_saw_end_before_may_have_failed_first(seconds: float, first: int | None) -> None:
+    """The log of rank 5 is cut."""
+    evidence = Logs(8).fail(1, JOINED + 60, ERROR).evidence()
+    files = [one._replace(cut="ends in a line") if one.process.pid == 105 else one for one in evidence.files]
+    launcher = Process("node-1", None)
+    end = Event(launcher, Place("node-1/launcher.log", 1), JOINED + seconds, True, Exited(5, 1, None, is_first=True))
+    files.append(LogFile(launcher, end.place.file, 1, end.time, end.time))
+    fault = judge(evidence._replace(files=tuple(files), events=(*evidence.events, end))).first_fault
+    assert (fault.suspect.rank if fault else None) == first
+
+
+def test_an_unknown_error_counts_if_a_launcher_saw_the_process_end_soon_after_it() -> None:
+    assert named(launched(Logs(4).fail(2, 1590, UNKNOWN), Exited(2, 1, None, is_first=True))) == 2
+
+
+def test_all_lost_cards_of_a_host_without_logs_are_that_host() -> None:
+    logs = Logs(8, without=range(4, 8))
+    for rank in range(4):
+        logs.say(rank, JOINED + 140, heard(4)).say(rank, JOINED + 140, heard(5)).fail(rank, STUCK, stuck(8, rank))
+    diagnosis = of(logs)
+    assert diagnosis.first_fault is not None
+    assert {one.server for one in diagnosis.suspects} == {host(4)}
+
+
 def test_a_fault_in_a_log_without_order_may_be_the_first() -> None:
     """Rank 1 waited before it failed by its lines, after it by its times."""
     logs = Logs(4).fail(0, GAVE_UP, ERROR)
