@@ -200,10 +200,14 @@ def test_the_rank_is_named_whose_type_differs_as_torch_prints_it(tmp_path: Path)
 
 
 SLOW = """\
-[ERROR] DEVICE(500,fffe06ff,python):2026-03-02-10:00:32.886.561 [a.cc:761] DumpTaskExceptionInfo] Task fail infos \
-task_id: 2, stream_id: 45, tid: 500, device_id: 0, retcode: 507011 ( model execute failed)
-[ERROR] DEVICE(500,fffe06ff,python):2026-03-02-10:00:32.887.652 [a.cc:770] DumpTaskExceptionInfo] Dump node \
-(Default/GetNext-op18) task error input/output data to: ./rank_0/node_dump
+Traceback (most recent call last):
+  File "train.py", line 9, in <module>
+RuntimeError: Sync stream error!
+E39999: Inner Error, Please contact support engineer!
+E39999  Aicpu kernel execute failed, device_id=0, stream_id=116, task_id=2, fault so_name=libaicpu_kernels.so, fault \
+kernel_name=GetNext, fault op_name=, extend_info=.[FUNC:GetError]
+        rtStreamSynchronize execute failed, reason=[the model stream execute failed][FUNC:FuncErrorReason]
+[ERROR] DEVICE(500,fffe06ff,python):2026-03-02-10:00:32.886.561 [a.cc:761] Task fail infos retcode: 507011
 """
 
 
