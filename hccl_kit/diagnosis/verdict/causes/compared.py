@@ -61,7 +61,7 @@ def _odd(case: Case, differences: Sequence[Difference]) -> tuple[Suspect, ...]:
     owners: dict[str, set[Suspect]] = defaultdict(set)
     for suspect, fact, peer in differences:
         owners[fact.own].add(suspect)
-        owners[fact.other] |= {peer} - {None}
+        owners[fact.other].update([peer] if peer else [])
     common = set.intersection(*({fact.own, fact.other} for _, fact, _ in differences))
     few: set[Suspect] = min((owners[value] for value in sorted(common)), key=len, default=set())
     others = set().union(*owners.values()) - few
