@@ -63,7 +63,7 @@ _PART = re.compile(r"(SequenceNumber|OpType|TensorShape|TensorDtypes)=(\[[^\]]{0
 
 
 def _fingerprints(message: LogMessage) -> Iterator[Fact]:
-    """The first of what torch compares that differs."""
+    """The first of what torch compares that differs (its ProcessGroupWrapper, pull requests 79901 and 100214, 2023)."""
     own, other = (dict(_PART.findall(message.value(end) or "")) for end in ("own", "other"))
     field = next((name for name in own if own[name] != other.get(name, own[name])), None)
     if field:

@@ -193,7 +193,7 @@ def _fix_in(sentence: str) -> str:
 
 
 _HEADINGS = ("Inner Error!", "Inner Error, Please contact support engineer!")
-"""How the first line of an internal error ends if those below it say what failed: CANN 8 and before."""
+"""How the first line of an internal error ends if those below it say what failed."""
 _HAS_REASON = re.compile(r"Reason: ?\S")
 
 _CODE = re.compile(
