@@ -180,6 +180,7 @@ FLOORS = {
         "blame": 1,
         "location": 1,
         "names": 1,
+        "places": 0,
         "together": 1,
         "runs": 1,
         "job": 1,

@@ -91,13 +91,6 @@ class Setting(NamedTuple):
     value: str
 
 
-class CardAddress(NamedTuple):
-    """The address of a card of this worker, as the driver's tool prints it."""
-
-    physical: int
-    address: str
-
-
 class ListenFailed(NamedTuple):
     """A port could not be opened, usually because it is taken."""
 
@@ -110,38 +103,27 @@ class LinkTimedOut(NamedTuple):
     """A link of this process was not set up in time; `rank` is its own."""
 
     rank: int | None
-    role: Literal["client", "server"] | None
-    seconds: int | None
 
 
 class LinkRow(NamedTuple):
-    """A row of the table of broken links: this process against one peer. `tls`: "enable", "disable" or None."""
+    """A row of the table of broken links: this process against one peer."""
 
     rank: int | None
-    address: str | None
     peer_rank: int | None
     peer_address: str | None
-    role: Literal["client", "server"] | None
-    status: str
-    tls: str | None = None
 
 
 class LinkFailed(NamedTuple):
-    """A link could not be built (createLink); `tag` is that of the operator that needed it."""
+    """A link could not be built (createLink)."""
 
     rank: int | None
-    card: Card
-    peer_rank: int | None
     peer: Card
-    tag: str | None
 
 
 class P2PTimedOut(NamedTuple):
     """Two cards of one server did not connect."""
 
-    logic: int | None
     peer_physical: int | None
-    seconds: int | None
 
 
 class Unreachable(NamedTuple):
@@ -149,10 +131,6 @@ class Unreachable(NamedTuple):
 
     source: Card
     destination: Card
-
-
-class AllReachable(NamedTuple):
-    """HCCL's own detector found no broken connection: the ranks do different things, or one is late."""
 
 
 class Connected(NamedTuple):
@@ -172,7 +150,6 @@ class RootUnreachable(NamedTuple):
     """The process could not connect to the root of its communicator."""
 
     server: str | None
-    port: int | None
 
 
 class RootSilent(NamedTuple):
@@ -180,13 +157,11 @@ class RootSilent(NamedTuple):
 
 
 class JoinFailed(NamedTuple):
-    """The creation of a communicator failed; `result` is the HcclResult."""
+    """The creation of a communicator failed."""
 
     group: str | None
     rank: int | None
     ranks: int | None
-    server: str | None
-    result: int | None
 
 
 class OperatorEntered(NamedTuple):
@@ -215,8 +190,6 @@ class OperatorTimedOut(NamedTuple):
     position: int | None = None
     elements: int | None = None
     data_type: str | None = None
-    seconds: int | None = None
-    physical: int | None = None
 
 
 class Heartbeat(NamedTuple):
@@ -232,11 +205,9 @@ class Heartbeat(NamedTuple):
 
 
 class ErrorCqe(NamedTuple):
-    """Packets between two cards were lost although they were sent again."""
+    """Packets to another card were lost although they were sent again."""
 
-    card: Card
     peer: Card
-    status: int | None
 
 
 class ArgumentMismatch(NamedTuple):
@@ -261,14 +232,6 @@ class Tls(NamedTuple):
     on: bool
 
 
-class SuperPod(NamedTuple):
-    """The super pod that is configured for a rank (logic), and the one in which it is (physical)."""
-
-    logic: str | None
-    physical: str | None
-    nic: str | None
-
-
 class Watchdog(NamedTuple):
     """A collective of torch did not finish in time; `sequence` counts the collectives of the group."""
 
@@ -276,13 +239,10 @@ class Watchdog(NamedTuple):
     sequence: int | None
     operator: str | None
     group: str | None
-    seconds: float | None
 
 
 class PeerClosed(NamedTuple):
     """The other end closed a connection (HcclResult 13): its log has the reason."""
-
-    peer_address: str | None
 
 
 class Fault(NamedTuple):
@@ -309,9 +269,8 @@ class Fault(NamedTuple):
 
 
 class Oversized(NamedTuple):
-    """Gloo ends a process that receives more bytes than its own collective takes."""
+    """Gloo ends a process that receives more than the `expected` bytes of its own collective."""
 
-    received: int
     expected: int
 
 
@@ -369,7 +328,6 @@ class Traced(NamedTuple):
     operator: str
     shape: str | None
     left: bool
-    started: bool = False
 
 
 class Dumped(NamedTuple):
@@ -434,14 +392,12 @@ Fact = (
     | RootCreated
     | GroupNamed
     | Setting
-    | CardAddress
     | ListenFailed
     | LinkTimedOut
     | LinkRow
     | LinkFailed
     | P2PTimedOut
     | Unreachable
-    | AllReachable
     | Connected
     | NeverConnected
     | RootUnreachable
@@ -454,7 +410,6 @@ Fact = (
     | ArgumentMismatch
     | VersionMismatch
     | Tls
-    | SuperPod
     | Watchdog
     | PeerClosed
     | Fault

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from hccl_kit.diagnosis.errors.message import MAX_WORD, LogMessage, whole
+from hccl_kit.diagnosis.errors.message import MAX_WORD, LogMessage, rank, whole
 from hccl_kit.diagnosis.errors.ports import LINK_STAGE
 from hccl_kit.diagnosis.errors.row import KnownError, in_stage
 from hccl_kit.diagnosis.facts import ArgumentMismatch, Fact, VersionMismatch
@@ -34,6 +34,7 @@ _DIVERGED = (
     "ranks run different code: another branch, another number of batches, another order of operators",
     "ranks have different data or options: shapes, buffer sizes (HCCL_BUFFSIZE), data types",
 )
+_FIX = "make all ranks call the same operators in the same order with the same sizes and options"
 
 
 def _sides(message: LogMessage) -> tuple[str, str] | None:
@@ -58,6 +59,17 @@ def _versions(message: LogMessage) -> Iterator[Fact]:
         yield VersionMismatch(*(re.sub(r" ?\(version file: ?[^()]{0,240}\)", "", side).strip() for side in sides))
 
 
+_PART = re.compile(r"(SequenceNumber|OpType|TensorShape|TensorDtypes)=(\[[^\]]{0,200}\]|[^,()\[\]]{1,80})")
+
+
+def _fingerprints(message: LogMessage) -> Iterator[Fact]:
+    """The first of what torch compares that differs (its ProcessGroupWrapper, pull requests 79901 and 100214, 2023)."""
+    own, other = (dict(_PART.findall(message.value(end) or "")) for end in ("own", "other"))
+    field = next((name for name in own if own[name] != other.get(name, own[name])), None)
+    if field:
+        yield ArgumentMismatch(field, own[field], other[field], rank(message.value("peer")))
+
+
 _VERSIONS = (
     r"[.:]? ?(?:tag ?\[[^\]\n]{0,200}\], ?)?"
     r"(?:[Tt]he )?local[ _](?:version(?: is)? ?)?\[?(?P<own>[^\n\]]{1,240}?)\]?,? (?:while the )?"
@@ -65,7 +77,29 @@ _VERSIONS = (
 )
 """EI0008 to its releases: 8.5.0 with a tag, 9.0.0 with `local version is`, newer ones with the package before it."""
 
-ROWS = in_stage(
+_OF_TORCH = (
+    KnownError(
+        "torch compared the collectives of all ranks, and they differ (TORCH_DISTRIBUTED_DEBUG=DETAIL)",
+        role="symptom",
+        patterns=(
+            r"mismatch between collectives on ranks\. Rank (?P<rank>[0-9]{1,8}) is running collective:"
+            r" ?CollectiveFingerPrint\((?P<own>[^()\n]{1,1000})[^\n]{0,600}?but Rank (?P<peer>[0-9]{1,8}) is running"
+            r" collective: ?CollectiveFingerPrint\((?P<other>[^()\n]{1,1000})",
+        ),
+        mentions=(r"Detected mismatch between collectives on ranks",),
+        example="RuntimeError: Detected mismatch between collectives on ranks. Rank 1 is running collective:"
+        " CollectiveFingerPrint(SequenceNumber=7, OpType=ALLREDUCE, TensorShape=[25], TensorDtypes=Float,"
+        " TensorDeviceTypes=TensorOptions(dtype=float (default), device=npu)), but Rank 0 is running collective:"
+        " CollectiveFingerPrint(SequenceNumber=7, OpType=ALLREDUCE, TensorShape=[25], TensorDtypes=Half,"
+        " TensorDeviceTypes=TensorOptions(dtype=float (default), device=npu)).",
+        fact=_fingerprints,
+        says=("rank {rank} has {own}, rank {peer} has {other}",),
+        causes=_DIVERGED,
+        tells_apart="compare these lines of all ranks: all others name the odd one, which names another",
+        fix=_FIX,
+    ),
+)
+ROWS = _OF_TORCH + in_stage(
     LINK_STAGE,
     KnownError(
         "the ranks have different parameters for one operator. No rule of a table detects this: check that all"
@@ -73,7 +107,7 @@ ROWS = in_stage(
         codes=("EI0005",),
         causes=_DIVERGED,
         tells_apart="HCCL_ENTRY_LOG_ENABLE=1, then compare the Entry-Hccl... lines of all ranks",
-        fix="make all ranks call the same operators in the same order with the same sizes and options",
+        fix=_FIX,
     ),
     KnownError(
         "two ranks called different operators, or one operator with different arguments",
@@ -109,7 +143,7 @@ ROWS = in_stage(
         ),
         causes=_DIVERGED,
         tells_apart='the far end: the createLink line below; then "Entry-Hccl" lines with HCCL_ENTRY_LOG_ENABLE=1',
-        fix="make all ranks call the same operators in the same order with the same sizes and options",
+        fix=_FIX,
     ),
     KnownError(
         "the ranks run with different releases of CANN",

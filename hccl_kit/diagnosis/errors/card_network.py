@@ -7,24 +7,19 @@ from collections.abc import Iterator
 from hccl_kit.diagnosis.errors.message import LogMessage, rank, whole
 from hccl_kit.diagnosis.errors.ports import LINK_STAGE
 from hccl_kit.diagnosis.errors.row import KnownError, in_stage
-from hccl_kit.diagnosis.facts import Fact, P2PTimedOut, SuperPod, Tls
+from hccl_kit.diagnosis.facts import Fact, P2PTimedOut, Tls
 
 
 @whole
 def _p2p_timed_out(message: LogMessage) -> Iterator[Fact]:
     if peer := message.value("peer"):
-        yield P2PTimedOut(rank(message.value("own")), rank(peer), message.number("seconds"))
+        yield P2PTimedOut(rank(peer))
 
 
 def _tls(message: LogMessage) -> Iterator[Fact]:
     """The switch that a process prints for itself; the tool of the card names the card too."""
     if message.value("card") is None:
         yield Tls(message.value("on") == "1")
-
-
-def _super_pod(message: LogMessage) -> Iterator[Fact]:
-    fields = message.fields()
-    yield SuperPod(fields.text("logicsuperpodid", "superpodid"), fields.text("physuperpodid"), fields.text("nictype"))
 
 
 ROWS = (
@@ -153,7 +148,6 @@ ROWS = (
             ),
             example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78][PrintErrorInfo]local"
             " rank information: nicType[VNIC_TYPE], logicSuperPodId[a], phySuperPodId[1]. Note",
-            fact=_super_pod,
             says=(
                 "the link is of type {nic}, the physical super pod is {physical}",
                 "HCCL_LOGIC_SUPERPOD_ID is {logic} for this rank",

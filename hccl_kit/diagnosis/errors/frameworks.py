@@ -74,7 +74,10 @@ ROWS: tuple[KnownError, ...] = (
         patterns=(
             r"Dump node \((?P<node>[^()\n]{0,160}GetNext-op[0-9]{1,9})\) task error",
             r"GetNext error may be caused by slow data processing",
+            r"might result `GetNext` timeout problem",
+            r"Aicpu kernel execute failed[^\n]{0,160}fault (?:kernel|op)_name=(?P<node>\w{0,80}GetNext)",
         ),
+        in_output=True,
         example="[ERROR] DEVICE(77,fffe,python):2023-11-20-15:34:32.887.652 [a.cc:770] DumpTaskExceptionInfo] Dump node"
         " (Default/GetNext-op18) task error input/output data to: ./rank_0/node_dump",
         says=("the node is {node}",),

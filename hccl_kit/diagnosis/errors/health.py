@@ -91,18 +91,12 @@ def _concluded(message: LogMessage, *, status: Lost) -> Iterator[Fact]:
 
 def _lost_packets(message: LogMessage) -> Iterator[Fact]:
     if message.value("peer_card"):
-        yield ErrorCqe(_side(message, "own"), _side(message, "peer"), message.number("status"))
+        ip = (message.value("peer_ip") or "").rstrip(".")
+        yield ErrorCqe(Card(server(message.value("peer")), rank(message.value("peer_card")), address(ip)))
         return
-    local = re.search(r"local ?Info ?\{([^{}]{0,400})\}", message.text, re.IGNORECASE)
     remote = re.search(r"remote ?(?:IP|Info) ?\{([^{}]{0,400})\}|\bip:\[([^\[\]]{1,80})\]", message.text, re.IGNORECASE)
     if remote and message.value("status"):
-        peer = _card_in(remote[1]) if remote[1] is not None else Card(address=address(remote[2]))
-        yield ErrorCqe(_card_in(local[1] if local else ""), peer, message.number("status"))
-
-
-def _side(message: LogMessage, end: str) -> Card:
-    ip = (message.value(f"{end}_ip") or "").rstrip(".")
-    return Card(server(message.value(end)), rank(message.value(f"{end}_card")), address(ip))
+        yield ErrorCqe(_card_in(remote[1]) if remote[1] is not None else Card(address=address(remote[2])))
 
 
 def _card_in(text: str) -> Card:

@@ -65,11 +65,8 @@ def _root_created(message: LogMessage) -> Iterator[Fact]:
 
 def _join_failed(message: LogMessage) -> Iterator[Fact]:
     fields = message.fields()
-    if code := fields.text("return"):
-        server_name = server(fields.text("server"))
-        yield JoinFailed(
-            fields.text("identifier"), fields.rank("rank"), fields.rank("ranknum"), server_name, result(code)
-        )
+    if fields.text("return"):
+        yield JoinFailed(fields.text("identifier"), fields.rank("rank"), fields.rank("ranknum"))
 
 
 def _old_group(message: LogMessage) -> str | None:
@@ -87,7 +84,7 @@ def _not_joined(message: LogMessage) -> Iterator[Fact]:
     named = re.match(r" ?\[hccl-[^\[\]]{1,120}\]\[([0-9]{1,8})\]", message.text)
     this_rank, code = rank(named[1]) if named else None, result(fields.text("errno", "return"))
     if code is None or code in _OF_OTHERS:
-        yield JoinFailed(_old_group(message), this_rank, None, None, code)
+        yield JoinFailed(_old_group(message), this_rank, None)
     elif this_rank is not None:
         yield Joined(_old_group(message), this_rank)  # an error before this line has the cause
 

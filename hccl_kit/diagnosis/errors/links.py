@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal
 
 from hccl_kit.diagnosis.errors.message import LogMessage, address, card, rank, server
 from hccl_kit.diagnosis.errors.ports import LINK_STAGE
 from hccl_kit.diagnosis.errors.row import KnownError, in_stage
 from hccl_kit.diagnosis.facts import (
-    AllReachable,
     Card,
     Fact,
     Fault,
@@ -35,47 +33,21 @@ _FIX = (
     "correct the far end; give late ranks time with HCCL_CONNECT_TIMEOUT=600 on all ranks; use the same TLS setting on"
     " all cards"
 )
-_TIMED_OUT = (
-    "a rank timed out waiting for the connection of another: usually it died before (see the earliest error"
-    " of all ranks); otherwise its network port has no link or another device_ip than the table, or the network"
-    " between the servers is blocked"
-)
-_ROLES: dict[str | None, Literal["client", "server"]] = {
-    "0": "server",
-    "1": "client",
-    "client": "client",
-    "server": "server",
-}
 
 
 def _timed_out(message: LogMessage) -> Iterator[Fact]:
     if this_rank := message.value("rank"):
-        role = _ROLES.get(message.value("role") or message.value("side"))
-        yield LinkTimedOut(rank(this_rank), role, message.number("seconds"))
+        yield LinkTimedOut(rank(this_rank))
 
 
 def _row(message: LogMessage) -> Iterator[Fact]:
-    """A row of the table of broken links: ends, ports, role, status, and TLS from 8.3 on."""
-    tls = (message.value("tls") or "").lower()
-    yield LinkRow(
-        rank(message.value("own")),
-        _without_card(message.value("own_ip")),
-        rank(message.value("peer")),
-        _without_card(message.value("peer_ip")),
-        _ROLES.get((message.value("role") or "").lower()),
-        message.value("status") or "",
-        next((state for state in ("enable", "disable") if tls.startswith(state)), None),
-    )
-
-
-def _without_card(text: str | None) -> str | None:
-    return address((text or "").split("/", maxsplit=1)[0])
+    """A row of the table of broken links; an address may have its card behind it."""
+    peer_address = address((message.value("peer_ip") or "").split("/", maxsplit=1)[0])
+    yield LinkRow(rank(message.value("own")), rank(message.value("peer")), peer_address)
 
 
 def _link_failed(message: LogMessage) -> Iterator[Fact]:
-    this_card, peer = card(message.value("own_at")), card(message.value("peer_at"))
-    this_rank, peer_rank = rank(message.value("own")), rank(message.value("peer"))
-    yield LinkFailed(this_rank, this_card, peer_rank, peer, message.fields().text("tag"))
+    yield LinkFailed(rank(message.value("own")), card(message.value("peer_at")))
 
 
 def _detected(message: LogMessage) -> Iterator[Fact]:
@@ -83,16 +55,12 @@ def _detected(message: LogMessage) -> Iterator[Fact]:
     yield Unreachable(source, target)
 
 
-def _all_reachable(_message: LogMessage) -> Iterator[Fact]:
-    yield AllReachable()
-
-
 def _no_link(message: LogMessage) -> Iterator[Fact]:
     yield Fault("EI0006", "HCCL", "a rank timed out waiting for the connection of another", message.shown, True)
 
 
 def _peer_closed(_message: LogMessage) -> Iterator[Fact]:
-    yield PeerClosed(None)
+    yield PeerClosed()
 
 
 ROWS = in_stage(
@@ -242,7 +210,6 @@ ROWS = in_stage(
         ),
         example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78]No abnormal periods were"
         " discovered",
-        fact=_all_reachable,
         tells_apart='grep -rh "Alloc transports failed" */debug/plog: all tags must be equal',
         fix="make all ranks run the same operators; give late ranks time with HCCL_CONNECT_TIMEOUT=600",
         needs_context=True,

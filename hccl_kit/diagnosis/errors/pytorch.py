@@ -19,8 +19,8 @@ MISMATCH = "gloo received another size than it expected: the ranks are in differ
 
 
 def _watchdog(message: LogMessage) -> Iterator[Fact]:
-    operator, milliseconds = message.value("operator"), message.number("limit")
-    if operator is None or milliseconds is None:
+    operator = message.value("operator")
+    if operator is None or message.number("limit") is None:
         return
     before = message.text.partition("atchdog caught")[0]
     named = re.search(r"\[[Rr]ank ?([0-9]{1,8})\]", before)
@@ -30,7 +30,6 @@ def _watchdog(message: LogMessage) -> Iterator[Fact]:
         message.number("number"),
         operator,
         group[1] if group else None,
-        milliseconds / 1000,
     )
 
 
@@ -43,7 +42,7 @@ def _mismatch(message: LogMessage) -> Iterator[Fact]:
 @whole
 def _oversized(message: LogMessage) -> Iterator[Fact]:
     """The line after that of `_mismatch`, with both sizes."""
-    yield Oversized(int(message.match["received"]), int(message.match["expected"]))
+    yield Oversized(int(message.match["expected"]))
 
 
 ROWS: tuple[KnownError, ...] = (

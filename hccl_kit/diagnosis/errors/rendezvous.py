@@ -33,12 +33,12 @@ def _root_waited(message: LogMessage) -> Iterator[Fact]:
 
 
 def _root_unreachable(message: LogMessage) -> Iterator[Fact]:
-    yield RootUnreachable(server(message.value("host")), message.number("port"))
+    yield RootUnreachable(server(message.value("host")))
 
 
 def _root_silent(message: LogMessage) -> Iterator[Fact]:
     if code := message.value("result"):
-        yield PeerClosed(None) if code == "13" else RootSilent()
+        yield PeerClosed() if code == "13" else RootSilent()
 
 
 ROWS = in_stage(

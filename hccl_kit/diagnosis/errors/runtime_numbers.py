@@ -90,7 +90,7 @@ ROWS: tuple[KnownError, ...] = (
         "a model on the card failed",
         "`event wait timeout` or `fftsplus` near it: an operator waited for another rank, as EI0002",
         "a kernel failed: `aicore exception`, `errcode` near it",
-        role="symptom",
+        role="result",
         apart='grep -h "event wait timeout\\|fftsplus\\|errcode\\|Task run failed"'
         " ~/ascend/log/debug/plog/plog-PID_*.log",
         fix="a timeout: find the rank that is late (it evaluates, saves or compiles) or ended; a kernel:"

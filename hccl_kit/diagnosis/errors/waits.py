@@ -75,20 +75,10 @@ def _part(text: str, fields: Fields) -> OperatorTimedOut:
 
 
 def _stuck(message: LogMessage) -> Iterator[Fact]:
-    """The same, seen from the runtime; a line without its end may lack digits of the limit."""
-    if not message.is_whole or "fftsplus task timeout occur" not in message.text:
+    """The same, seen from the runtime."""
+    if "fftsplus task timeout occur" not in message.text:
         return
-    seconds = re.search(r"timeout[:=]([0-9]{1,6})(min)?\b", message.text)
-    chip = re.search(r"chipId[:=\[] ?([0-9]{1,4})\b", message.text)
-    yield OperatorTimedOut(
-        None,
-        None,
-        None,
-        message.fields().text("tag"),
-        None,
-        seconds=int(seconds[1]) * (60 if seconds[2] else 1) if seconds else None,
-        physical=rank(chip[1]) if chip else None,
-    )
+    yield OperatorTimedOut(None, None, None, message.fields().text("tag"), None)
 
 
 def _entered(message: LogMessage) -> Iterator[Fact]:

@@ -21,7 +21,6 @@ from hccl_kit.diagnosis.facts import (
     Progress,
     RootCreated,
     Setting,
-    SuperPod,
     Tls,
 )
 from hccl_kit.diagnosis.logs.messages import KEYS, facts_of
@@ -86,7 +85,6 @@ _CALM = (
     RootCreated,
     OperatorEntered,
     Tls,
-    SuperPod,
     Progress,
 )
 """Facts of a line without a level that do not report an error."""

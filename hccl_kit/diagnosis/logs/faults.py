@@ -44,7 +44,7 @@ CONSEQUENCES = (
         "torch's store waited for other processes",
     ),
     Consequence(
-        r"[Ss]tream ?[Ss]ynchronize failed\.?$|SynchronizeStream\w{0,20} error",
+        r"[Ss]tream ?[Ss]ynchronize failed\.?$|SynchronizeStream\w{0,20} error|Sync stream (?:error|failed)",
         "a task did not finish",
         True,
     ),
@@ -192,6 +192,8 @@ def _fix_in(sentence: str) -> str:
     return what if isinstance(what, str) else ""
 
 
+_HEADINGS = ("Inner Error!", "Inner Error, Please contact support engineer!")
+"""How the first line of an internal error ends if those below it say what failed."""
 _HAS_REASON = re.compile(r"Reason: ?\S")
 
 _CODE = re.compile(
@@ -215,7 +217,7 @@ def of_codes(record: Record) -> Iterator[Fault]:
         yield inner._replace(code=inner.code or code, text=shown)
     elif record.level in ("ERROR", None):
         row = BY_CODE[code]
-        is_frame = is_inner and text.rstrip().endswith("Inner Error!")
+        is_frame = is_inner and text.rstrip().endswith(_HEADINGS)
         yield Fault(code, "HCCL", row.headline, shown, row.role != "cause", is_frame)
 
 

@@ -9,17 +9,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
-from itertools import islice
 from typing import Any, NamedTuple
 
-from hccl_kit.diagnosis.facts import MAX_RANK, CardAddress, Joined, Step
+from hccl_kit.diagnosis.facts import MAX_RANK, Joined, Step
 from hccl_kit.diagnosis.logs import run_folder
 from hccl_kit.diagnosis.logs.faults import of_exception
 from hccl_kit.diagnosis.logs.noted import Noted
 from hccl_kit.diagnosis.logs.plog import MAX_TEXT
 from hccl_kit.diagnosis.logs.scanning import Line
 
-MAX_LINES = 100_000
 MAX_JSON = 1 << 20
 """Characters of an object that is read as a whole."""
 
@@ -89,18 +87,6 @@ def _integer(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 32 else None
 
 
-def _addresses(lines: Iterator[Line], _about: About) -> Iterator[Noted]:
-    """What `hccn_tool -i N -ip -g` printed for the cards of a server: the addresses of the cards."""
-    card = None
-    for line in islice(lines, MAX_LINES):
-        if match := re.search(r"hccn_tool -i ([0-9]{1,4}) -ip -g", line.text):
-            card = int(match[1])
-        elif card is not None and (match := re.fullmatch(r"ipaddr: ?([0-9a-fA-F.:]{2,45})", line.text.strip())):
-            if line.is_whole:
-                yield Noted(line.number, CardAddress(card, match[1]))
-            card = None
-
-
 KINDS = (
     Kind(re.compile(r"step_[0-9]{1,8}"), _step),
     Kind(re.compile(r"error_[0-9]{1,8}\.json"), _error),
@@ -108,5 +94,4 @@ KINDS = (
         re.compile(r"facts_[0-9]{1,8}\.jsonl"), lambda lines, about: run_folder.facts(lines, about.rank), is_record=True
     ),
     Kind(re.compile(r"launcher_[0-9]{1,8}"), lambda lines, _: run_folder.launcher(lines)),
-    Kind(re.compile(r"npu_info\w*\.txt"), _addresses),
 )

@@ -103,6 +103,7 @@ IN_TEXT = (
         "Aicore kernel execute failed, device_id=5, stream_id=1",
         Origin(logic=5),
     ),
+    Form(r"\(NPU (?P<logic>[0-9]{1,4})[;)]", "Tried to allocate 90.00 MiB (NPU 1; 60.00 GiB", Origin(logic=1)),
     Form(
         r"\bMPI_ABORT was invoked on rank (?P<rank>[0-9]{1,8}) in communicator MPI_COMM_WORLD",
         "MPI_ABORT was invoked on rank 1 in communicator MPI_COMM_WORLD",

@@ -202,7 +202,6 @@ def _traced(entry: dict[str, Any], rank: int, config: dict[str, tuple[int, ...]]
         operator,
         _shape(entry) if operator in _ALIKE else None,
         left,
-        state == "started",
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Set
 
 from hccl_kit.diagnosis.facts import (
     MAX_RANK,
@@ -34,17 +34,20 @@ from hccl_kit.diagnosis.verdict.identities import (
     latest,
     may_be_of_another_run,
     with_known_ends,
+    with_lines_of_cards,
     with_records,
     with_screens,
 )
 from hccl_kit.diagnosis.verdict.job import Job, Rank
+from hccl_kit.diagnosis.verdict.places import DEVICE_FOLDER, Places, cards_of
 from hccl_kit.diagnosis.verdict.records import records
 from hccl_kit.diagnosis.verdict.runs import other_runs
 from hccl_kit.table.model import RankTable
 
-_OF_OWN_RANK = (LinkTimedOut, LinkRow, LinkFailed, OperatorTimedOut, JoinFailed, Watchdog)
-_DEVICE = re.compile(r"/device-([0-9]{1,4})/[^/]*$")
-"""The card side of a process logs in a folder that names the card; the process itself always has a plog too."""
+_WITH_GROUP = (OperatorTimedOut, JoinFailed)
+_OF_OWN_RANK = (LinkTimedOut, LinkRow, LinkFailed, Watchdog, *_WITH_GROUP)
+TORCH_WORLD = "0"
+"""The number of torch's default process group, in lines of its watchdog."""
 _FOLDER = re.compile(r"rank[_-]?([0-9]{1,7})")
 
 
@@ -55,18 +58,18 @@ def assemble(evidence: Evidence, table: RankTable | None = None) -> Job:
     by_process, launcher = _processes(evidence)
     explained = {event.place.file for event in evidence.events if event.is_error}
     unknown = {file.process for file in evidence.files if file.has_error and file.file not in explained}
-    of_host = {file.process for file in evidence.files if not _DEVICE.search(file.file)}
+    of_host = {file.process for file in evidence.files if not DEVICE_FOLDER.search(file.file)}
     cut = unknown | {file.process for file in evidence.files if file.cut or file.process not in of_host}
     groups = {process: _groups(events, names) for process, events in by_process.items()}
     old = other_runs(by_process, groups, {event.process.worker for event in launcher if event.is_error})
     old |= recorded.left_out
     by_process = {process: events for process, events in by_process.items() if process not in old}
-    elsewhere = {process.worker for process in old} - {process.worker for process in by_process}
-    launcher = [event for event in launcher if event.process.worker not in elsewhere]
     groups = {process: groups[process] for process in by_process}
     world, size = _world(by_process.values(), groups.values(), names)
+    of_job = _of_job(by_process.values(), groups.values(), names, world)
     size = max(size or 0, recorded.size or 0, len(table.every) if table is not None else 0) or None
-    places = _Places(table, (event.fact for event in launcher if isinstance(event.fact, Exited)))
+    cards = cards_of(by_process)
+    places = Places(table, launcher)
     last: dict[Process, float] = {}
     for file in evidence.files:
         if file.process.pid is not None and file.last is not None:
@@ -78,7 +81,9 @@ def assemble(evidence: Evidence, table: RankTable | None = None) -> Job:
             tuple(sorted(events, key=_order)),
             groups[process],
             world,
-            places,
+            card=cards[process],
+            places=places,
+            of_job=of_job,
             is_cut=process in cut,
             folder=process.worker if has_others else None,
             last=last.get(process),
@@ -91,7 +96,7 @@ def assemble(evidence: Evidence, table: RankTable | None = None) -> Job:
         replaced += [rank.process for rank in ranks]
         ranks = []
     ranks = with_known_ends(with_screens(ranks, screens, unknown))
-    ranks = with_records(eliminated(ranks, size), recorded.ranks)
+    ranks = with_records(eliminated(with_lines_of_cards(ranks, launcher), size), recorded.ranks)
     left_out = frozenset((*old, *replaced))
     ranks.sort(key=lambda rank: (rank.number is None, rank.number or 0, rank.process.worker, rank.process.pid or 0))
     return Job(
@@ -123,32 +128,12 @@ def _processes(evidence: Evidence) -> tuple[dict[Process, list[Event]], list[Eve
         else:
             launcher.append(event)
     if not by_process:  # logs that name no process, such as what a user saved of one: each folder is one
-        nameless = [event for event in launcher if event.is_error and not isinstance(event.fact, Exited)]
-        launcher = [event for event in launcher if not event.is_error or isinstance(event.fact, Exited)]
-        for event in nameless:
-            by_process[event.process].append(event)
+        failing = {event.process for event in launcher if event.is_error and not isinstance(event.fact, Exited)}
+        for event in launcher:
+            if event.process in failing and not isinstance(event.fact, Exited):
+                by_process[event.process].append(event)
+        launcher = [event for event in launcher if event.process not in failing or isinstance(event.fact, Exited)]
     return by_process, launcher
-
-
-class _Places:
-    """Where the launcher saw each rank end, or where the table puts it."""
-
-    def __init__(self, table: RankTable | None, ends: Iterable[Exited]) -> None:
-        servers = table.servers if table is not None else ()
-        devices = [(server.id, device) for server in servers for device in server.devices]
-        self._of_rank = {one.rank: Card(one.server, one.physical, None) for one in ends if one.server}
-        self._of_rank |= {device.rank: Card(server, device.id, device.ip or None) for server, device in devices}
-        self._of_card = {(server, device.id): device.rank for server, device in devices}
-
-    def completed(self, number: int | None, card: Card) -> tuple[int | None, Card]:
-        """The rank of a card, or the card of a rank; what the logs say goes first."""
-        if number is None and card.server is not None and card.physical is not None:
-            number = self._of_card.get((card.server, card.physical))
-        known = self._of_rank.get(number) if number is not None else None
-        if known is None:
-            return number, card
-        physical = known.physical if card.physical is None else card.physical
-        return number, Card(card.server or known.server, physical, card.address or known.address)
 
 
 def _order(event: Event) -> tuple[str, int]:
@@ -188,59 +173,59 @@ def _world(
     return world, max(sizes[world], nameless)
 
 
+def _of_job(
+    all_events: Iterable[list[Event]],
+    all_groups: Iterable[Mapping[str, int]],
+    names: Mapping[str, str],
+    world: str | None,
+) -> Set[str | None]:
+    """The communicators, by all their names, whose ranks are those of the job; None is that of lines without one.
+
+    Where logs name several, a line without a name may be of any of them.
+    """
+    with_group = (event.fact for events in all_events for event in events if isinstance(event.fact, _WITH_GROUP))
+    seen = {names.get(fact.group, fact.group) for fact in with_group if fact.group is not None}
+    seen.update(group for groups in all_groups for group in groups)
+    if len(seen) <= 1:
+        return {None, TORCH_WORLD, *names, *seen}
+    return {TORCH_WORLD, world, *(name for name, group in names.items() if group == world)} - {None}
+
+
 def _rank(
     process: Process,
     events: tuple[Event, ...],
     groups: Mapping[str, int],
     world: str | None,
-    places: _Places,
     *,
+    card: Card,
+    places: Places,
+    of_job: Set[str | None],
     is_cut: bool,
     folder: str | None,
     last: float | None,
 ) -> Rank:
     """`folder` stands for the server where no line names it: it tells the processes of several folders apart."""
-    card = _card(events)
     number = groups.get(world) if world is not None else None
     if number is None and process.pid is None:
         number = process.rank
     if number is None:
-        number = _own_number(events, process, alone=not groups)
-    number, card = places.completed(number, card)
-    seen = [event.fact for event in events if isinstance(event.fact, Located | Joined)]
-    device = (
-        card.physical if card.physical is not None else next((one.logic for one in seen if one.logic is not None), None)
-    )
+        number = places.ended.get(process, _own_number(events, process, frozenset() if groups else of_job))
+    seen = (event.fact.logic for event in events if isinstance(event.fact, Located | Joined))
+    logic = next((number for number in seen if number is not None), None)
+    number, card = places.completed(number, card, logic)
+    device = logic if card.physical is None else card.physical
     return Rank(process, number, Suspect(number, card.server or folder, device), card, groups, events, is_cut, last)
 
 
-def _card(events: Sequence[Event]) -> Card:
-    server = physical = address = None
-    for event in events:
-        if isinstance(event.fact, Joined):
-            server = event.fact.server or server
-            physical = event.fact.physical if event.fact.physical is not None else physical
-            address = event.fact.card_address or address
-    for event in events:
-        if isinstance(event.fact, Located):
-            server = server or event.fact.server
-            physical = event.fact.physical if physical is None else physical
-    if physical is None:
-        folders = [found for event in events if (found := _DEVICE.search(event.place.file))]
-        physical = int(folders[0][1]) if folders else None
-    return Card(server, physical, address)
-
-
-def _own_number(events: Iterable[Event], process: Process, *, alone: bool) -> int | None:
+def _own_number(events: Iterable[Event], process: Process, of_job: Set[str | None]) -> int | None:
     """The rank that other lines name, if no communicator does."""
     for event in events:
         if isinstance(event.fact, Joined) and event.fact.group is None:
             return event.fact.rank
-    if alone:
-        for event in events:
-            fact = event.fact
-            if isinstance(fact, _OF_OWN_RANK) and fact.rank is not None:
-                return fact.rank
+    for event in events:
+        fact = event.fact
+        if isinstance(fact, _OF_OWN_RANK) and fact.rank is not None and getattr(fact, "group", None) in of_job:
+            return fact.rank
     found = _FOLDER.fullmatch(process.worker)
     return int(found[1]) if found else None
 

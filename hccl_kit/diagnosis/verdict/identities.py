@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 
-from hccl_kit.diagnosis.facts import Card, Connected, NeverConnected, Process, Progress
+from hccl_kit.diagnosis.facts import Card, Connected, Event, Joined, Located, NeverConnected, Process, Progress
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect
 from hccl_kit.diagnosis.verdict.job import Rank, stated
 from hccl_kit.diagnosis.verdict.record import Record
@@ -85,6 +85,23 @@ def with_known_ends(ranks: Sequence[Rank]) -> list[Rank]:
         replace(rank, is_cut=True) if last.get(rank.process, furthest) < furthest - 1 and not rank.errors else rank
         for rank in ranks
     ]
+
+
+def with_lines_of_cards(ranks: Sequence[Rank], events: Iterable[Event]) -> list[Rank]:
+    """The ranks with those of other errors of their worker whose line names no process, but the card of one rank."""
+    cards: dict[object, set[Process]] = defaultdict(set)
+    for rank in ranks:
+        for one in rank.events:
+            if isinstance(one.fact, Joined | Located) and one.fact.logic is not None:
+                cards[rank.process.worker, one.fact.logic].add(rank.process)
+    events = list(events)
+    lines = {one.place: (one.process.worker, one.fact.logic) for one in events if isinstance(one.fact, Located)}
+    found: dict[Process, list[Event]] = defaultdict(list)
+    for event in events:
+        processes = cards.get(lines.get(event.place), set())
+        if event.is_error and len(processes) == 1:
+            found[min(processes)].append(event)
+    return [replace(rank, events=(*rank.events, *found[rank.process])) for rank in ranks]
 
 
 def _only_ones(ranks: Iterable[Rank]) -> dict[str, Rank]:

@@ -143,13 +143,22 @@ class Job:
         return found
 
     @cached_property
+    def exits(self) -> tuple[tuple[Event, Exited], ...]:
+        """What launchers say of the ends of ranks."""
+        return tuple((event, event.fact) for event in self.launcher if isinstance(event.fact, Exited))
+
+    @cached_property
+    def ended_by_launcher(self) -> frozenset[int]:
+        """The ranks that a launcher ended itself."""
+        return frozenset(end.rank for _, end in self.exits if end.by_launcher)
+
+    @cached_property
     def seen_ends(self) -> Mapping[Suspect, float]:
         """When a launcher of its server saw each rank end by itself: soon after the error that ended it."""
         times: dict[Suspect, set[float]] = defaultdict(set)
-        for event in self.launcher:
-            fact = event.fact
-            if isinstance(fact, Exited) and not fact.by_launcher and fact.signal != SIGTERM and event.time is not None:
-                suspect = self.by_number.get(fact.rank)
+        for event, end in self.exits:
+            if not end.by_launcher and end.signal != SIGTERM and event.time is not None:
+                suspect = self.by_number.get(end.rank)
                 rank = self.by_suspect.get(suspect) if suspect else None
                 if rank and rank.process.worker == event.process.worker:
                     times[rank.suspect].add(event.time)

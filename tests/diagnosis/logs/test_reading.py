@@ -30,7 +30,6 @@ from hypothesis import strategies as st
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.diagnosis.facts import (
-    CardAddress,
     Connected,
     Evidence,
     Exited,
@@ -565,12 +564,6 @@ def test_equal_pids_of_several_hosts_in_one_file_are_several_processes(tmp_path:
     write(tmp_path / "all.log", "".join(prefix + line for line in lines for prefix in prefixes))
     events = [event for event in read([tmp_path]).events if isinstance(event.fact, Fault)]
     assert [event.process.worker for event in events] == ["job-0", "job-1"]
-
-
-def test_reads_addresses_of_cards(tmp_path: Path) -> None:
-    text = "/usr/bin/hccn_tool -i 3 -ip -g\nipaddr:192.168.7.5\nnetmask:255.255.0.0\n\n/usr/bin/hccn_tool -i 4 -ip -g\nipaddr:192.168.7.6"
-    write(tmp_path / "npu_info_before.txt", text)
-    assert [event.fact for event in read([tmp_path]).events] == [CardAddress(3, "192.168.7.5")]
 
 
 def test_reading_in_two_processes_gives_the_same_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

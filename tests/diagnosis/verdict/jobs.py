@@ -87,12 +87,12 @@ class Logs:
 
 def row(own: int, peer: int) -> LinkRow:
     """A broken link to another card."""
-    return LinkRow(own, address(own), peer, address(peer), "client", "time out")
+    return LinkRow(own, peer, address(peer))
 
 
 def unlinked(logs: Logs, rank: int, peers: Iterable[int], time: float = GAVE_UP) -> Logs:
     """A rank gives up its links to others."""
-    logs.fail(rank, time, LinkTimedOut(rank, "client", 120))
+    logs.fail(rank, time, LinkTimedOut(rank))
     for peer in peers:
         logs.fail(rank, time, row(rank, peer))
     return logs
@@ -100,7 +100,7 @@ def unlinked(logs: Logs, rank: int, peers: Iterable[int], time: float = GAVE_UP)
 
 def stuck(size: int, rank: int, awaited: int | None = None, *, position: int = 7, count: int = 64) -> OperatorTimedOut:
     """An operator that timed out."""
-    return OperatorTimedOut(rank, size, awaited, f"AllReduce_{GROUP}", GROUP, position, count, "float16", 1836)
+    return OperatorTimedOut(rank, size, awaited, f"AllReduce_{GROUP}", GROUP, position, count, "float16")
 
 
 def port_taken() -> Logs:
@@ -204,8 +204,8 @@ def cut_off() -> Logs:
 def packets_lost() -> Logs:
     """Ranks 1 and 5 lose packets to each other."""
     logs = Logs(8)
-    logs.fail(1, JOINED + 100, ErrorCqe(Card(address=address(1)), Card(address=address(5)), 12))
-    return logs.fail(5, JOINED + 100, ErrorCqe(Card(address=address(5)), Card(address=address(1)), 12))
+    logs.fail(1, JOINED + 100, ErrorCqe(Card(address=address(5))))
+    return logs.fail(5, JOINED + 100, ErrorCqe(Card(address=address(1))))
 
 
 def two_programs() -> Logs:

@@ -19,6 +19,7 @@ from hccl_kit.diagnosis.facts import (
     Joined,
     JoinFailed,
     ListenFailed,
+    Located,
     LogFile,
     NeverConnected,
     OperatorTimedOut,
@@ -85,7 +86,7 @@ def test_names_a_rank_whose_port_is_in_use() -> None:
 
 def test_names_a_rank_whose_host_port_is_in_use() -> None:
     logs = Logs(4, joined=False).fail(2, START + 1, ListenFailed("host", host(2), 60002))
-    logs.fail(2, START + 2, JoinFailed(None, 2, 4, None, 19)).fail(0, GAVE_UP, NeverConnected((2,)))
+    logs.fail(2, START + 2, JoinFailed(None, 2, 4)).fail(0, GAVE_UP, NeverConnected((2,)))
     diagnosis = of(logs)
     assert named(diagnosis) == 2
     assert "HCCL_IF_BASE_PORT" in diagnosis.fix
@@ -271,6 +272,109 @@ def test_two_ranks_with_equal_arguments_are_not_the_ones_that_differ() -> None:
     assert both.certainty == "likely"
 
 
+def test_of_several_arguments_that_differ_the_same_rank_has_all_of_them() -> None:
+    logs = Logs(4)
+    for rank in (0, 1, 3):
+        for field, usual, odd in (("count", "8", "4"), ("dataType", "float16", "float32")):
+            logs.fail(rank, JOINED + 1, ArgumentMismatch(field, usual, odd))
+            logs.fail(2, JOINED + 1, ArgumentMismatch(field, odd, usual))
+    assert named(of(logs)) == 2
+
+
+def test_the_rank_whose_value_is_one_side_of_every_difference_is_named() -> None:
+    """The others call the operator with counts of their own."""
+    logs = Logs(4)
+    for rank in (0, 1, 3):
+        logs.fail(rank, JOINED + 1, ArgumentMismatch("counts", f"{rank}", "none"))
+    logs.fail(2, JOINED + 1, ArgumentMismatch("counts", "none", "0"))
+    assert named(of(logs)) == 2
+
+
+@pytest.mark.parametrize(("lost", "odd"), [((3,), 3), ((2, 3), None)])
+def test_the_only_rank_that_left_no_line_has_the_argument_that_no_other_has(
+    lost: tuple[int, ...], odd: int | None
+) -> None:
+    logs = Logs(4, without=lost)
+    for rank in set(range(4)) - set(lost):
+        logs.fail(rank, JOINED + 1, ArgumentMismatch("count", "8", "4"))
+    fault = of(logs).first_fault
+    assert (fault.suspect.rank if fault else None) == odd
+
+
+def test_a_number_in_another_communicator_is_not_a_rank_of_the_job() -> None:
+    """The log of rank 5 is cut before it joins the job; in its group of four it is rank 1."""
+    logs = Logs(8, joined=False, without=[5])
+    logs.say(5, START, Located(host(5), 1, 1)).fail(5, STUCK - 1, stuck(4, 1)._replace(group="g", tag="AllReduce_g"))
+    for rank in (0, 1, 2, 3, 4, 6, 7):
+        logs.say(rank, JOINED, Joined("g", rank % 4, 4))
+    diagnosis = of(logs)
+    assert (5, host(5), 1) in [one.suspect for one in diagnosis.ranks]  # the only one that is left for it
+    assert len(diagnosis.ranks) == 8
+
+
+def test_the_pid_in_the_summary_of_a_launcher_tells_the_rank_of_a_process() -> None:
+    """And the server of a process is that of the others of its worker."""
+    logs = Logs(8, without=[5]).say(5, START, Located(None, 1)).fail(5, JOINED + 100, ERROR)
+    evidence = Logs(8, without=[5, 6]).evidence()
+    lines = [event for event in logs.evidence().events if event.process.pid == 105]
+    end = Event(lines[0].process, Place("node-1/torchrun.log", 9), JOINED + 101, True, Exited(5, 1, None))
+    file = LogFile(lines[0].process, lines[0].place.file, 1, START, JOINED + 100)
+    job = evidence._replace(files=(*evidence.files, file), events=(*evidence.events, *lines, end))
+    assert (5, host(5), 1) in [one.suspect for one in judge(job).ranks]
+
+
+@pytest.mark.parametrize(("waiters", "end"), [((4, 5, 7), 6), ((4, 5), None)])
+def test_of_several_ends_the_one_that_many_ranks_wait_for_is_named(waiters: tuple[int, ...], end: int | None) -> None:
+    """Ranks 1 and 3 wait for ranks whose timeouts are in cut logs."""
+    logs = Logs(8)
+    for rank in waiters:
+        unlinked(logs, rank, [6])
+    unlinked(unlinked(logs, 3, [2]), 1, [0])
+    evidence = logs.evidence()
+    files = [one._replace(cut="ends in a line") if one.process.pid in (100, 102) else one for one in evidence.files]
+    fault = judge(evidence._replace(files=tuple(files))).first_fault
+    assert (fault.suspect.rank if fault else None) == end
+
+
+@pytest.mark.parametrize(("lost", "is_cut", "first"), [((4, 5), False, 6), ((4, 5), True, None), ((6,), False, 6)])
+def test_a_rank_that_gave_no_sign_is_named_although_logs_are_lost_if_the_others_are_whole(
+    lost: tuple[int, ...], is_cut: bool, first: int | None
+) -> None:
+    """It would have given up as the others of its server did; or it is the only one without a log."""
+    logs = Logs(8, without=lost)
+    for rank in set(range(8)) - {6, *lost}:
+        logs.fail(rank, STUCK, stuck(8, rank))
+    evidence = logs.evidence()
+    files = [one._replace(cut="ends in a line") if is_cut and one.process.pid == 100 else one for one in evidence.files]
+    fault = judge(evidence._replace(files=tuple(files))).first_fault
+    assert (fault.suspect.rank if fault else None) == first
+
+
+@pytest.mark.parametrize(("seconds", "first"), [(30, None), (90, 1)])
+def test_a_rank_that_its_launcher_saw_end_before_may_have_failed_first(seconds: float, first: int | None) -> None:
+    """The log of rank 5 is cut."""
+    evidence = Logs(8).fail(1, JOINED + 60, ERROR).evidence()
+    files = [one._replace(cut="ends in a line") if one.process.pid == 105 else one for one in evidence.files]
+    launcher = Process("node-1", None)
+    end = Event(launcher, Place("node-1/launcher.log", 1), JOINED + seconds, True, Exited(5, 1, None, is_first=True))
+    files.append(LogFile(launcher, end.place.file, 1, end.time, end.time))
+    fault = judge(evidence._replace(files=tuple(files), events=(*evidence.events, end))).first_fault
+    assert (fault.suspect.rank if fault else None) == first
+
+
+def test_an_unknown_error_counts_if_a_launcher_saw_the_process_end_soon_after_it() -> None:
+    assert named(launched(Logs(4).fail(2, 1590, UNKNOWN), Exited(2, 1, None, is_first=True))) == 2
+
+
+def test_all_lost_cards_of_a_host_without_logs_are_that_host() -> None:
+    logs = Logs(8, without=range(4, 8))
+    for rank in range(4):
+        logs.say(rank, JOINED + 140, heard(4)).say(rank, JOINED + 140, heard(5)).fail(rank, STUCK, stuck(8, rank))
+    diagnosis = of(logs)
+    assert diagnosis.first_fault is not None
+    assert {one.server for one in diagnosis.suspects} == {host(4)}
+
+
 def test_a_fault_in_a_log_without_order_may_be_the_first() -> None:
     """Rank 1 waited before it failed by its lines, after it by its times."""
     logs = Logs(4).fail(0, GAVE_UP, ERROR)
@@ -320,7 +424,7 @@ def test_an_absent_rank_that_waits_for_another_one_is_a_victim() -> None:
 
 
 def test_names_a_rank_that_does_not_reach_the_root() -> None:
-    logs = Logs(4, joined=False).fail(2, GAVE_UP, RootUnreachable(host(0), 60000))
+    logs = Logs(4, joined=False).fail(2, GAVE_UP, RootUnreachable(host(0)))
     logs.fail(0, GAVE_UP, NeverConnected((2,)))
     diagnosis = of(logs)
     assert named(diagnosis) == 2
@@ -364,10 +468,10 @@ def test_names_a_rank_that_loses_packets() -> None:
     diagnosis = of(packets_lost())
     assert (named(diagnosis), [one.rank for one in diagnosis.suspects]) == (1, [1, 5])
     assert diagnosis.certainty == "likely"
-    logs = Logs(8).fail(1, JOINED, ErrorCqe(Card(), Card(address="203.0.113.9"), 12))
+    logs = Logs(8).fail(1, JOINED, ErrorCqe(Card(address="203.0.113.9")))
     assert of(logs).certainty == "cannot_tell"
     for rank in (1, 2, 3):
-        logs.fail(rank, JOINED, ErrorCqe(Card(), Card(address=address(5)), 12))
+        logs.fail(rank, JOINED, ErrorCqe(Card(address=address(5))))
     assert named(of(logs)) == 5
 
 
@@ -435,7 +539,7 @@ def test_the_detector_names_pairs_that_have_nothing_in_common() -> None:
 
 
 def test_a_rank_that_did_not_reach_a_root_which_others_reached_is_named() -> None:
-    logs = Logs(8, joined=False, without=[0]).fail(5, GAVE_UP + 20, RootUnreachable(host(0), 60000))
+    logs = Logs(8, joined=False, without=[0]).fail(5, GAVE_UP + 20, RootUnreachable(host(0)))
     for rank in (1, 2, 3, 4, 6, 7):
         logs.fail(rank, GAVE_UP, RootSilent())
     assert (named(of(logs)), of(logs).certainty) == (5, "likely")
@@ -446,11 +550,11 @@ def test_ranks_of_one_server_are_of_one_even_if_a_log_does_not_name_it() -> None
     for rank in (1, 2, 3):
         logs.fail(rank, GAVE_UP, RootSilent())
     for rank in (5, 6, 7):
-        logs.fail(rank, GAVE_UP + 20, RootUnreachable(host(0), 60000))
+        logs.fail(rank, GAVE_UP + 20, RootUnreachable(host(0)))
     evidence = logs.evidence()
     process = Process("node-1", 104)
     name = "node-1/debug/plog/plog-104_20260101.log"
-    facts: tuple[Fact, ...] = (Joined(GROUP, 4), RootUnreachable(host(0), 60000))
+    facts: tuple[Fact, ...] = (Joined(GROUP, 4), RootUnreachable(host(0)))
     events = [Event(process, Place(name, n), GAVE_UP + 20, n > 1, fact) for n, fact in enumerate(facts, 1)]
     files = (*evidence.files, LogFile(process, name, 1, GAVE_UP, GAVE_UP + 20))
     diagnosis = judge(evidence._replace(files=files, events=(*evidence.events, *events)))
@@ -481,7 +585,7 @@ def test_a_host_with_an_address_that_no_other_one_reaches_is_named() -> None:
         logs.fail(rank, GAVE_UP, RootSilent() if rank else NeverConnected((4, 5, 6, 7)))
     for rank in range(4, 8):
         logs.say(rank, START + 1, logs.joining(rank, complete=False)._replace(server="172.17.0.1"))
-        logs.fail(rank, GAVE_UP, RootUnreachable(host(0), 60000))
+        logs.fail(rank, GAVE_UP, RootUnreachable(host(0)))
     diagnosis = of(logs)
     assert (diagnosis.where, {one.rank for one in diagnosis.suspects}) == ("host", {4, 5, 6, 7})
     assert "HCCL_SOCKET_IFNAME" in diagnosis.fix
@@ -500,7 +604,7 @@ def test_a_host_none_of_whose_ranks_waits_is_named() -> None:
 def test_a_late_rank_is_told_from_one_that_does_not_reach_the_root_by_its_own_clock(seconds: float, late: bool) -> None:
     logs = Logs(8, joined=False, without=[5]).fail(0, GAVE_UP, NeverConnected((5,)))
     logs.say(5, START, logs.joining(5, complete=False))
-    logs.fail(5, START + seconds, RootUnreachable(host(0), 60000))
+    logs.fail(5, START + seconds, RootUnreachable(host(0)))
     fault = of(logs).first_fault
     assert fault is not None
     assert (fault.suspect.rank, fault.kind.startswith("joined too late")) == (5, late)

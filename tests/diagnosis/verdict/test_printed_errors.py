@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from hccl_kit import diagnose
+from hccl_kit import Card, Host, diagnose, generate_cluster
 from hccl_kit.diagnosis.report.text import as_text
 from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis
 
@@ -152,6 +152,71 @@ def test_a_log_that_names_no_rank_is_one_process(tmp_path: Path, text: str) -> N
     found = diagnose([tmp_path])
     assert found.first_fault is not None
     assert (found.first_fault.suspect.rank, found.certainty) == (None, "likely")
+
+
+ENTRY = (
+    "[INFO] HCCL({pid},python3):2026-03-02-10:00:00.000.000 [op_base.cc:12] [{pid}]Entry-HcclCommInitRootInfoInner:"
+    "ranks[2], rank[{rank}], rootinfo: host ip[10.0.0.1] port[60000] nicDeploy[1] identifier[10.0.0.1%eth0_60000_0_"
+    "1750000000123456], deviceLogicId[{rank}]\n"
+)
+
+
+def test_of_a_line_without_a_process_its_card_tells_the_rank(tmp_path: Path) -> None:
+    """By the plogs of that server, or by the table of a job on one server."""
+    text = "RuntimeError: NPU out of memory. Tried to allocate 22.00 MiB (NPU 1; 60.97 GiB total capacity)\n"
+    (tmp_path / "train.log").write_text(text)
+    table = generate_cluster(
+        [Host("10.0.0.1", {card: Card(ip=f"192.168.1.{card}") for card in range(2)})], version="1.0"
+    )
+    for by_table in (True, False):
+        for rank in () if by_table else (0, 1):
+            plog = tmp_path / f"run/plog/plog-{500 + rank}_20260302100000000.log"
+            plog.parent.mkdir(parents=True, exist_ok=True)
+            plog.write_text(ENTRY.format(pid=500 + rank, rank=rank))
+        found = diagnose([tmp_path], table if by_table else None)
+        assert found.first_fault is not None
+        assert found.first_fault.suspect.rank == 1
+
+
+FINGERPRINT = (
+    "CollectiveFingerPrint(SequenceNumber=7, OpType=ALLREDUCE, TensorShape=[25], TensorDtypes={},"
+    " TensorDeviceTypes=TensorOptions(dtype=float (default), device=npu, pinned_memory=false (default)))"
+)
+
+
+def test_the_rank_is_named_whose_type_differs_as_torch_prints_it(tmp_path: Path) -> None:
+    texts = []
+    for rank in range(4):
+        (own, other), peer = (("Half", "Float"), 0) if rank == 2 else (("Float", "Half"), 2)
+        sides = [
+            f"Rank {one} is running collective: {FINGERPRINT.format(of)}" for one, of in ((rank, own), (peer, other))
+        ]
+        error = f"RuntimeError: Detected mismatch between collectives on ranks. {sides[0]}, but {sides[1]}."
+        texts.append(f'Traceback (most recent call last):\n  File "a.py", line 9, in f\n{error}\n')
+    found = diagnosed(tmp_path, *texts)
+    assert found.first_fault is not None
+    assert (found.first_fault.suspect.rank, [one.rank for one in found.suspects]) == (2, [2])
+    assert "TensorDtypes" in found.first_fault.kind
+
+
+SLOW = """\
+Traceback (most recent call last):
+  File "train.py", line 9, in <module>
+RuntimeError: Sync stream error!
+E39999: Inner Error, Please contact support engineer!
+E39999  Aicpu kernel execute failed, device_id=0, stream_id=116, task_id=2, fault so_name=libaicpu_kernels.so, fault \
+kernel_name=GetNext, fault op_name=, extend_info=.[FUNC:GetError]
+        rtStreamSynchronize execute failed, reason=[the model stream execute failed][FUNC:FuncErrorReason]
+[ERROR] DEVICE(500,fffe06ff,python):2026-03-02-10:00:32.886.561 [a.cc:761] Task fail infos retcode: 507011
+"""
+
+
+def test_a_card_that_got_no_data_in_time_is_not_at_fault(tmp_path: Path) -> None:
+    found = diagnosed(tmp_path, SLOW)
+    assert found.first_fault is not None
+    assert (found.first_fault.suspect.rank, found.blame) == (0, None)
+    assert "got no batch of data in time" in found.first_fault.kind
+    assert "num_parallel_workers" in found.fix
 
 
 def test_logs_of_several_folders_that_name_no_rank_are_suspects(tmp_path: Path) -> None:

@@ -5,23 +5,26 @@ from __future__ import annotations
 from hccl_kit.base.message import Message
 from hccl_kit.diagnosis.facts import RootCreated, RootSilent
 from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, by_rank, cannot_tell, unread_logs, verdict
+from hccl_kit.diagnosis.verdict.causes.chains import words_of_end
 from hccl_kit.diagnosis.verdict.causes.rendezvous import NO_LOG, start_of
 from hccl_kit.diagnosis.verdict.job import Rank, stated
 from hccl_kit.diagnosis.verdict.names import rank_name, rank_names
 
 ENOUGH = 3
-"""Number of ranks that gave up at the root, from which on the one that did not is named although logs are missing."""
+"""Number of ranks that gave up, from which on the one that did not is named although logs are missing."""
 
 
 def alone_without_error(case: Case) -> Cause | None:
-    """All ranks that left a log report a timeout but one, which never took part."""
+    """All ranks that left a log report a timeout but one, which never took part; or all whose log is whole."""
     quiet, others = case.without_error, [rank for rank in case.job.ranks if rank.suspect in case.waits.waiting]
-    if not others or (case.waits.targets and not _only_at_root(case)):
+    if not others or case.waits.targets:
         return None
     suspects = [rank.suspect for rank in quiet]
     ranks = rank_names(suspects)
+    if not quiet:
+        return _only_unread(case, others)
     if len(quiet) != 1:
-        return cannot_tell("diagnosis.quiet", "{ranks} report no error", suspects, ranks=ranks) if quiet else None
+        return cannot_tell("diagnosis.quiet", "{ranks} report no error", suspects, ranks=ranks)
     (rank,) = quiet
     is_root = bool(stated([rank], RootCreated)) or 0 in rank.groups.values()
     if is_root and stated(others, RootSilent):
@@ -50,10 +53,20 @@ def alone_without_error(case: Case) -> Cause | None:
     )
 
 
+def _only_unread(case: Case, others: list[Rank]) -> Cause | None:
+    """All ranks gave up, but for the only one whose log is lost; what the others were in is in whole logs."""
+    if len(case.job.silent) != 1 or len(others) < max(ENOUGH, len(case.job.ranks)) or any(one.is_cut for one in others):
+        return None
+    (one,) = case.job.silent
+    kind, fix = words_of_end(case, one, None)
+    return Cause("likely", kind, (one,), None, tuple(case.waits.waiting.values()), fix=fix)
+
+
 def _doubt(case: Case, others: list[Rank], missing: str) -> str:
     """Why a rank without an error may not be the one that the others waited for; "" if nothing speaks against it."""
     # A rank that is connected to the root gives up when all do; one that does not has another reason.
-    if missing and not (case.waits.edges and _only_at_root(case) and len(others) >= ENOUGH):
+    at_root = bool(case.waits.edges) and _only_at_root(case)
+    if missing and not (len(others) >= ENOUGH and (at_root or not any(rank.is_cut for rank in case.job.ranks))):
         return missing
     return Message("diagnosis.quiet-alone", "only one other rank left a log") if len(others) < 2 else ""
 

@@ -112,6 +112,13 @@ class Case:
         rank = self.job.by_suspect.get(suspect)
         return self.job.clock[rank.process] if rank else event.process.worker
 
+    def at(self, local: str, clock: str, time: float | None) -> float | None:
+        """A time by another clock; None if the difference of the two is not known."""
+        offsets = self.clocks.offsets
+        if time is None or local == clock:
+            return time
+        return time + offsets[local] - offsets[clock] if local in offsets and clock in offsets else None
+
     def clock_time(self, number: int, event: Event) -> ClockTime:
         """When something happened to a rank that left a record."""
         clock = self.job.clock[self.job.by_suspect[self.job.by_number[number]].process]

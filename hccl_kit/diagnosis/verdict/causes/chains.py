@@ -74,6 +74,8 @@ def chain(case: Case) -> Cause | None:
         return None
     edges = [edge for edge in case.waits.edges if edge.target in ends]
     events = [edge.event for edge in edges]
+    if central := _central(case):
+        ends = frozenset({central})
     if len(ends) > 1:
         if host := silent_host(case):
             return host
@@ -84,7 +86,7 @@ def chain(case: Case) -> Cause | None:
     rank = case.job.by_suspect.get(end)
     if doubt := _doubt(case, end, rank):
         return cannot_tell(doubt, None, [end], events)
-    kind, fix = _words(case, end, rank)
+    kind, fix = words_of_end(case, end, rank)
     number = len(case.waits.targets)
     return Cause(
         "likely",
@@ -96,6 +98,16 @@ def chain(case: Case) -> Cause | None:
         supports=(Message("diagnosis.end-of-chains", "all chains of waits end there ({number} ranks)", number=number),),
         contradicts=(missing_logs(case.job),) if case.job.silent and rank is not None else (),
     )
+
+
+def _central(case: Case) -> Suspect | None:
+    """Of several ends, the only one that many ranks wait for, if all others may themselves have waited for it.
+
+    These have lost or cut logs. If such an end were at fault, those that wait for the central one waited for it too.
+    """
+    central = {one for one in case.waits.ends if len(case.waits.sources[one]) >= ENOUGH}
+    quiet = {rank.suspect for rank in case.without_error}
+    return min(central, key=by_rank) if len(central) == 1 and case.waits.ends & quiet <= central else None
 
 
 def silent_host(case: Case) -> Cause | None:
@@ -131,18 +143,17 @@ def _doubt(case: Case, end: Suspect, rank: Rank | None) -> str:
     A rank without a log, with a cut one, or that was ended early may itself have waited for a rank whose log is lost.
     If all wait for it directly, they would also wait for the other one.
     """
-    if not case.waits.all_lead_to(end):
+    if not case.waits.all_lead_to(end) and end != _central(case):
         return Message("diagnosis.not-awaited-by-all", "not all ranks wait for {rank}", rank=rank_name(end))
-    targets = case.waits.targets.values()
-    direct = sum(end in awaited for awaited in targets)
-    is_central = direct >= max(ENOUGH, len(targets))
+    direct = len(case.waits.sources[end])
+    is_central = direct >= ENOUGH
     if rank is None:
         quiet = any(other.suspect != end for other in case.without_error)
         if len(case.job.silent) > 1 or quiet or case.job.size is None or not is_central:
             return missing_logs(case.job) or missing_log(end)
         return ""
     gave_up, is_inside = end in case.waits.waiting, end in case.waits.inside
-    if not is_inside and (gave_up or (rank.is_cut and not is_central)):
+    if not is_inside and (gave_up or (rank.is_cut and direct < max(ENOUGH, len(case.waits.targets)))):
         return Message(
             "diagnosis.no-target", "the log of {rank} does not show which rank it waited for", rank=rank_name(end)
         )
@@ -159,7 +170,8 @@ def _doubt(case: Case, end: Suspect, rank: Rank | None) -> str:
     return missing_logs(case.job) if case.job.silent and not is_central else ""
 
 
-def _words(case: Case, end: Suspect, rank: Rank | None) -> tuple[str, str]:
+def words_of_end(case: Case, end: Suspect, rank: Rank | None) -> tuple[str, str]:
+    """What is known of the rank that all others wait for, None without a log, and the next step."""
     name = rank_name(end)
     if rank is None:
         return (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence, Set
 
 from hccl_kit.base.message import Message
 from hccl_kit.base.wording import joined
@@ -11,26 +12,26 @@ from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, by_rank, cannot
 from hccl_kit.diagnosis.verdict.causes.operators import SAME_OPERATORS
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect
 
+ENOUGH = 3
+"""Number of ranks that report the value of the same one, which has left no line: it is linked to all of them."""
+Difference = tuple[Suspect, ArgumentMismatch, Suspect | None]
+"""A rank, how it differs from another one, and that one, if the line names it."""
+
 
 def arguments(case: Case) -> Cause | None:
-    """Ranks that HCCL itself found to differ (EI0005)."""
+    """The rank with another argument than all with which it was compared (EI0005), or two of which one has it."""
     differing = case.facts(ArgumentMismatch)
     if not differing:
         return None
-    values: dict[str, set[Suspect]] = defaultdict(set)
+    by_field: dict[str, list[Difference]] = defaultdict(list)
     for rank, _, fact in differing:
-        values[fact.own].add(rank.suspect)
-        if fact.peer_rank is not None and (peer := case.job.in_group(rank, fact.peer_rank, None, None)):
-            values[fact.other].add(peer)
+        peer = None if fact.peer_rank is None else case.job.in_group(rank, fact.peer_rank, None, None)
+        by_field[fact.field].append((rank.suspect, fact, peer))
+    odd = {suspects for differences in by_field.values() if (suspects := _odd(case, differences))}
+    everyone = tuple(dict.fromkeys(rank.suspect for rank, *_ in differing))
     events = tuple(event for _, event, _ in differing)
-    everyone = list(dict.fromkeys(suspect for members in values.values() for suspect in members))
-    by_count = sorted(values.values(), key=len)
     fact = differing[0][2]
-    if len(by_count) == 2 and len(by_count[0]) == 1 and len(by_count[1]) > 1:
-        suspects: tuple[Suspect, ...] = tuple(by_count[0])
-    elif len(by_count) == 2 and len(everyone) == 2:  # of two that agree, the third that differs left no such line
-        suspects = tuple(everyone)
-    else:
+    if len(odd) != 1:
         return cannot_tell(
             "diagnosis.arguments-differ",
             "ranks differ in the {field} of an operator ({own} and {other})",
@@ -40,6 +41,7 @@ def arguments(case: Case) -> Cause | None:
             own=fact.own,
             other=fact.other,
         )
+    (suspects,) = odd
     return verdict(
         "diagnosis.argument",
         "called an operator with another {field} than the others",
@@ -47,11 +49,36 @@ def arguments(case: Case) -> Cause | None:
         events,
         code="EI0005",
         hint=SAME_OPERATORS,
-        why="HCCL compared {field}: {own} here, {other} there",
+        why="{field} was compared: {own} here, {other} there",
         field=fact.field,
         own=fact.own,
         other=fact.other,
     )
+
+
+def _odd(case: Case, differences: Sequence[Difference]) -> tuple[Suspect, ...]:
+    """The rank with the value that is one side of every difference, both ranks if there are only two; else none."""
+    owners: dict[str, set[Suspect]] = defaultdict(set)
+    for suspect, fact, peer in differences:
+        owners[fact.own].add(suspect)
+        owners[fact.other].update([peer] if peer else [])
+    common = set.intersection(*({fact.own, fact.other} for _, fact, _ in differences))
+    few: set[Suspect] = min((owners[value] for value in sorted(common)), key=len, default=set())
+    others = set().union(*owners.values()) - few
+    if common and not few:
+        few = _without_line(case, others)
+    if len(few) != 1 or not others:
+        return ()
+    return tuple(sorted(few if len(others) > 1 else few | others, key=by_rank))
+
+
+def _without_line(case: Case, others: Set[Suspect]) -> set[Suspect]:
+    """The only rank, of the server of all others if that is one, that has not reported how it differs from them."""
+    servers = {one.server for one in others}
+    rest = {one for one in case.job.everyone if one not in others}
+    if len(servers) == 1:
+        rest = {one for one in rest if one.server is None or one.server in servers}
+    return rest if len(rest) == 1 and len(others) >= ENOUGH and case.job.size is not None else set()
 
 
 def versions(case: Case) -> Cause | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Set
 from math import inf
 
-from hccl_kit.diagnosis.facts import Exited, Heartbeat, OperatorTimedOut
+from hccl_kit.diagnosis.facts import Heartbeat, OperatorTimedOut
 from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, by_rank, cannot_tell
 from hccl_kit.diagnosis.verdict.causes.links import CONNECT_TIMEOUT, EXEC_TIMEOUT, LINK_FACTS, timeout
 from hccl_kit.diagnosis.verdict.causes.rank_fault import RankFault
@@ -22,11 +22,12 @@ ENOUGH = 3
 def may_be_earlier(case: Case, first: RankFault) -> Cause | None:
     """The answer if a rank whose log is lost or cut may have failed before; None if nothing suggests that.
 
-    Others wait for it, and none for the rank with the fault; their heartbeats call it lost; some began to wait long
-    before the fault; or most logs are lost, and the others do not show that any rank waited for the one with the fault.
+    Others wait for it, and none for the rank with the fault; their heartbeats call it lost; its launcher saw it end,
+    and not later; some began to wait long before the fault; or most logs are lost, and the others do not show that any
+    rank waited for the one with the fault.
     """
     unread = case.unread - {case.job.by_number.get(rank) for rank in _ended_later(case, first.suspect)}
-    others = _lost(case, first.suspect, unread) or _awaited(case, first.suspect, unread)
+    others = _lost(case, first.suspect, unread) or _awaited(case, first.suspect, unread) or _ended(case, first, unread)
     if not others and (
         _has_begun_before(case, first) or (not case.waits.waiting and len(unread) * 2 > (case.job.size or inf))
     ):
@@ -51,24 +52,30 @@ def time_of(case: Case, fault: RankFault) -> float | None:
 
 def _ended_later(case: Case, first: Suspect) -> Iterator[int]:
     """The ranks of a launcher that names the end of this one as the first."""
-    for event in case.job.launcher:
-        if isinstance(event.fact, Exited) and event.fact.is_first and event.fact.rank == first.rank:
-            ends = (other.fact for other in case.job.launcher if other.place.file == event.place.file)
-            yield from (end.rank for end in ends if isinstance(end, Exited))
+    files = {event.place.file for event, end in case.job.exits if end.is_first and end.rank == first.rank}
+    yield from (end.rank for event, end in case.job.exits if event.place.file in files)
 
 
 def _lost(case: Case, first: Suspect, unread: Set[Suspect]) -> list[Suspect]:
     """Those that heartbeats call lost before a process failed: a job that has failed loses its ranks."""
-    return sorted(
-        {
-            suspect
-            for rank, event, fact in case.facts(Heartbeat)
-            if event.time is not None and event.time < case.failures.get(case.job.clock[rank.process], inf)
-            if (suspect := case.job.at_card(fact.culprit)) in unread or suspect not in case.job.by_suspect
-            if first.server is None or fact.culprit.server != first.server
-        },
-        key=by_rank,
-    )
+    lost = {
+        suspect
+        for rank, event, fact in case.facts(Heartbeat)
+        if event.time is not None and event.time < case.failures.get(case.job.clock[rank.process], inf)
+        if (suspect := case.job.at_card(fact.culprit)) in unread or suspect not in case.job.by_suspect
+        if fact.culprit.server != first.server
+    }
+    is_first = first.server is None and len(lost) == 1 and None in {one.rank for one in lost}  # on a card of its own
+    return [] if is_first else sorted(lost, key=by_rank)
+
+
+def _ended(case: Case, first: RankFault, unread: Set[Suspect]) -> list[Suspect]:
+    """Those that a launcher saw end by themselves, unless that was later than the fault by clocks that compare."""
+    time, clock = time_of(case, first), case.clock_of(first.suspect, first.event)
+    ends = {suspect: case.job.seen_ends[suspect] for suspect in unread & case.job.seen_ends.keys()}
+    moments = {one: case.at(case.job.clock[case.job.by_suspect[one].process], clock, end) for one, end in ends.items()}
+    later = {one for one, moment in moments.items() if None not in (time, moment) and (moment or 0.0) > (time or 0.0)}
+    return sorted(moments.keys() - later, key=by_rank)
 
 
 def _awaited(case: Case, first: Suspect, unread: Set[Suspect]) -> list[Suspect]:
@@ -95,11 +102,8 @@ def _begins(case: Case, clock: str) -> Iterator[float]:
         name = _TIMEOUTS.get(type(event.fact)) if event else None
         if event is None or event.time is None or name is None:
             continue
-        local = case.job.clock[rank.process]
-        if local == clock:
-            yield event.time - timeout(case, name)
-        elif local in case.clocks.offsets and clock in case.clocks.offsets:
-            yield event.time + case.clocks.offsets[local] - case.clocks.offsets[clock] - timeout(case, name)
+        if (time := case.at(case.job.clock[rank.process], clock, event.time)) is not None:
+            yield time - timeout(case, name)
 
 
 _TIMEOUTS = {OperatorTimedOut: EXEC_TIMEOUT, **dict.fromkeys(LINK_FACTS, CONNECT_TIMEOUT)}

@@ -21,9 +21,8 @@ def exits(case: Case) -> Iterator[RankFault]:
     How a rank with a record ended is judged with its record.
     """
     by_file: dict[str, list[Event]] = defaultdict(list)
-    for event in case.job.launcher:
-        fact = event.fact
-        if isinstance(fact, Exited) and not fact.by_launcher and (fact.code or fact.signal) and fact.signal != SIGTERM:
+    for event, end in case.job.exits:
+        if not end.by_launcher and (end.code or end.signal) and end.signal != SIGTERM:
             by_file[event.place.file].append(event)
     for events in by_file.values():
         first = _first_exit(events)

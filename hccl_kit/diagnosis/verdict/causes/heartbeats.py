@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from math import inf
 
 from hccl_kit.base.message import Message
+from hccl_kit.base.wording import counted
 from hccl_kit.diagnosis.facts import Event, Heartbeat
 from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, by_rank, cannot_tell, verdict
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect
@@ -87,11 +88,7 @@ def _rank(case: Case, status: str, named: Sequence[Named], votes: Counter[Suspec
         contradicts.append(
             Message("diagnosis.alive-later", "{rank} was alive later: its log has a timeout of its own", rank=name)
         )
-    why = (
-        Message("diagnosis.one-vote", "the heartbeat of 1 rank names it")
-        if len(events) == 1
-        else Message("diagnosis.votes", "the heartbeat of {number} ranks names it", number=len(events))
-    )
+    why = Message("diagnosis.votes", "the heartbeat of {ranks} names it", ranks=counted(len(events), "rank"))
     return Cause(
         "likely" if contradicts or (len(events) < 2 and not _names_itself(named, first)) else "certain",
         _KINDS[status],
@@ -111,7 +108,7 @@ def _rank(case: Case, status: str, named: Sequence[Named], votes: Counter[Suspec
 def _host(case: Case, votes: Iterable[Suspect]) -> list[Suspect]:
     """All ranks of the host that has all those named, if none of them was alive later."""
     servers = {one.server for one in votes}
-    members = sorted((one for one in case.job.everyone if one.server in servers), key=by_rank)
+    members = sorted({*votes, *(one for one in case.job.everyone if one.server in servers)}, key=by_rank)
     is_one = len(servers) == 1 and None not in servers
     return members if is_one and not any(one in case.waits.waiting for one in members) else []
 

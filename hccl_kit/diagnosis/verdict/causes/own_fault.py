@@ -6,11 +6,12 @@ that gives up waiting ends with an exception.
 
 from __future__ import annotations
 
+from math import inf
 from pathlib import PurePath
 
 from hccl_kit.base.message import Message
 from hccl_kit.base.wording import listed, sentences
-from hccl_kit.diagnosis.facts import Exited, Fault
+from hccl_kit.diagnosis.facts import Fault
 from hccl_kit.diagnosis.verdict.blame import of_fact
 from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, cannot_tell, missing_logs, verdict
 from hccl_kit.diagnosis.verdict.causes.earlier import ENOUGH, MARGIN_OF_ENDS, may_be_earlier, time_of
@@ -26,6 +27,7 @@ from hccl_kit.diagnosis.verdict.causes.rank_fault import (
     known_fix,
 )
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect
+from hccl_kit.diagnosis.verdict.job import NEAR
 from hccl_kit.diagnosis.verdict.names import place_name, rank_name, rank_names
 
 MARGIN = 5.0
@@ -47,14 +49,9 @@ def ended_early(case: Case) -> Cause | None:
     """The rank that a launcher saw end first, or that ended with an error that no row knows."""
     unknown = {fault.suspect: fault for rank in case.job.ranks if (fault := fault_of(rank)) and has_no_row(fault.event)}
     seen = [unknown.get(fault.suspect, fault) for fault in exits(case)]
-    ended = _ended_by_launcher(case)
+    ended = case.job.ended_by_launcher
     faults = seen or [fault for fault in unknown.values() if fault.suspect.rank not in ended]
     return _decided(case, faults) if faults else None
-
-
-def _ended_by_launcher(case: Case) -> set[int]:
-    notes = [event.fact for event in case.job.launcher if isinstance(event.fact, Exited)]
-    return {exited.rank for exited in notes if exited.by_launcher}
 
 
 def _decided(case: Case, faults: list[RankFault]) -> Cause:
@@ -136,7 +133,7 @@ def _is_of_program(faults: list[RankFault]) -> bool:
 
 def _others_were_ended(case: Case, faults: list[RankFault]) -> bool:
     """Whether ranks without the error, if any, have no other one: the launcher ended them beside ranks that have it."""
-    failed, ended = {fault.suspect for fault in faults}, _ended_by_launcher(case)
+    failed, ended = {fault.suspect for fault in faults}, case.job.ended_by_launcher
     servers = {suspect.server for suspect in failed}
     others = (rank for rank in case.job.ranks if rank.suspect not in failed)
     return all(rank.number in ended and rank.suspect.server in servers and not rank.errors for rank in others)
@@ -172,9 +169,14 @@ def _program(faults: list[RankFault], *, is_on_all: bool) -> Cause:
 
 
 def _unknown(case: Case, fault: RankFault) -> Cause | None:
-    """An error whose text no row knows is the cause only if others timed out: those waiting for it, if logs lack."""
+    """An error whose text no row knows is the cause only if others timed out: those waiting for it, if logs lack.
+
+    Or if a launcher saw that the process ended by itself soon after it.
+    """
     fact = fault.event.fact
     if not isinstance(fact, Fault) or not fact.is_unknown:
+        return None
+    if 0 <= case.job.seen_ends.get(fault.suspect, inf) - (fault.event.time or 0.0) <= NEAR:
         return None
     if case.waits.waiting and (not case.job.silent or fault.suspect in case.waits.awaited):
         return None
@@ -240,12 +242,10 @@ def _is_awaited_by_all(case: Case, suspect: Suspect) -> bool:
 
 def _is_after(case: Case, fault: RankFault, first: RankFault) -> bool:
     """Whether a fault came after the first one for sure, so that it does not matter what its rank had done before."""
-    times = fault.event.time, first.event.time
-    clocks = case.clock_of(fault.suspect, fault.event), case.clock_of(first.suspect, first.event)
-    if clocks[0] == clocks[1]:
-        return None not in times and (times[0] or 0.0) > (times[1] or 0.0)
-    moment, of_first = (case.clocks.corrected(clock, time) for clock, time in zip(clocks, times, strict=True))
-    return moment is not None and of_first is not None and moment - of_first > MARGIN
+    local, clock = case.clock_of(fault.suspect, fault.event), case.clock_of(first.suspect, first.event)
+    time = case.at(local, clock, fault.event.time)
+    margin = 0.0 if local == clock else MARGIN
+    return time is not None and first.event.time is not None and time - first.event.time > margin
 
 
 def _contradictions(case: Case, first: RankFault) -> tuple[str, ...]:

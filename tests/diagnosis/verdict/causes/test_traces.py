@@ -227,7 +227,7 @@ def test_the_other_one_was_not_due() -> None:
 )
 def test_of_two_ranks_the_one_that_expected_another_size_is_named(expected: dict[int, int], odd: list[int]) -> None:
     """Three ranks send 4096 bytes as five pieces of 684 and one of 676."""
-    sizes = [event(rank, Oversized(1, size), START + 90, "rank_{}.log") for rank, size in expected.items()]
+    sizes = [event(rank, Oversized(size), START + 90, "rank_{}.log") for rank, size in expected.items()]
     found = judged(*trace(0, 3), *records(0, 3), *aborted(1, 3), *aborted(2, 3), *sizes)
     if len(odd) == 1:
         assert (told(found)[0], found.certainty) == (odd[0], "likely")
