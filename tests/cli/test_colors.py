@@ -1,24 +1,14 @@
 """Colors of the programs: FORCE_COLOR and NO_COLOR apply to any stream."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.places import ROOT
+from tests.program import kit
 from tests.tables import text
 
 RED, GREEN, YELLOW, CYAN, BOLD, PLAIN = (f"\033[{code}m" for code in (31, 32, 33, 36, 1, 0))
 BAD = text().replace('"rank_id": "1"', '"rank_id": "0"').replace('"server_count": "1"', '"server_count": 1')
-
-
-def kit(*arguments: str, cwd: Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "hccl_kit.cli.kit", *arguments]
-    environ = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "FORCE_COLOR")}
-    environ |= {"PYTHONPATH": str(ROOT), **variables}
-    return subprocess.run(command, cwd=cwd, env=environ, capture_output=True, text=True, check=False)
 
 
 @pytest.fixture
@@ -54,7 +44,7 @@ EXPECTED = [
 def test_force_color_and_no_color_are_obeyed(folder: Path, arguments: tuple[str, ...], expected: str) -> None:
     forced = kit(*arguments, cwd=folder, FORCE_COLOR="1")
     assert expected in forced.stdout + forced.stderr
-    for variables in ({}, {"FORCE_COLOR": "1", "NO_COLOR": "1"}):
+    for variables in ({}, {"FORCE_COLOR": ""}, {"FORCE_COLOR": "1", "NO_COLOR": "1"}):
         done = kit(*arguments, cwd=folder, **variables)
         assert "\033" not in done.stdout + done.stderr
 

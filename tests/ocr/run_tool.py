@@ -4,11 +4,33 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
 from tests.places import ROOT
 
+HEAVY = ("mindspore", "numpy", "cv2")
+"""Packages that an invalid command does not import."""
+REFUSALS = """
+import contextlib, importlib, io, json, sys
+from hccl_kit.ocr.run import program
+
+def leave(code, world):
+    raise SystemExit(code)
+
+program.leave = leave
+refusals = []
+for verb, *options in json.load(sys.stdin):
+    errors = io.StringIO()
+    with contextlib.redirect_stderr(errors), contextlib.redirect_stdout(io.StringIO()):
+        try:
+            code = importlib.import_module(f"hccl_kit.ocr.programs.{verb}").main(options)
+        except SystemExit as end:
+            code = end.code
+    refusals.append((code, errors.getvalue()))
+json.dump([refusals, list(sys.modules)], sys.stdout)
+"""
 CONFIG = ROOT / "configs" / "rec" / "crnn" / "crnn_small.yaml"
 OURS = ("ONEDNN_MAX_CPU_ISA", "GLOG_v")
 """Set by conftest.py for the tests of this process; a user has not set them."""
@@ -28,6 +50,26 @@ def train(folder: Path, words: Path, *overrides: str, config: Path = CONFIG) -> 
     """Run tools/train.py on the rendered words, with output in `folder`."""
     places = (f"{section}.dataset.dataset_root={words}" for section in ("train", "eval"))
     return tool("train", "-c", config, "-o", *places, f"train.ckpt_save_dir={folder}", *overrides)
+
+
+def refusals(*commands: Sequence[object], heavy: Collection[str] = HEAVY) -> list[str]:
+    """The errors of invalid commands, verbs with their options. One process runs them all, and imports no `heavy`."""
+    environ = {key: value for key, value in os.environ.items() if key not in OURS}
+    done = subprocess.run(
+        [sys.executable, "-c", REFUSALS],
+        input=json.dumps([list(map(str, command)) for command in commands]),
+        env={**environ, "PYTHONPATH": str(ROOT)},
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+    )
+    assert done.returncode == 0, done.stderr
+    found, modules = json.loads(done.stdout)
+    assert set(heavy).isdisjoint(modules)
+    for command, (code, errors) in zip(commands, found, strict=True):
+        assert (code, errors.count("error: "), "Traceback" in errors) == (2, 1, False), (command, errors)
+    return [errors for _, errors in found]
 
 
 def summary(folder: Path) -> dict[str, Any]:
