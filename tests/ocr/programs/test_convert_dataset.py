@@ -110,8 +110,8 @@ def test_the_word_list_of_icdar_2015_is_converted(tmp_path: Path) -> None:
     assert read_labels(tmp_path / "rec_gt.txt") == [("word_1.png", "Genaxis Theatre"), ("word_2.png", 'a, "b"')]
     assert "gt.txt:3: expected word_1.png" in done.stderr
     for line, name in ((4, "../a.png"), (5, "/a.png")):
-        assert f"{tmp_path / 'gt.txt'}:{line}: the image '{name}' is not in {tmp_path}" in done.stderr
-    assert f"{tmp_path / 'gt.txt'}:6: control characters in the text" in done.stderr
+        assert f"gt.txt:{line}: the image '{name}' is not in ." in done.stderr
+    assert "gt.txt:6: control characters in the text" in done.stderr
 
 
 def test_invalid_input_is_reported(published: Path) -> None:
