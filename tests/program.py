@@ -9,6 +9,7 @@ from io import TextIOWrapper
 from pathlib import Path
 from subprocess import CompletedProcess
 from tempfile import TemporaryFile
+from types import MappingProxyType
 from unittest.mock import patch
 
 from hccl_kit.base.translation import speak
@@ -16,7 +17,11 @@ from hccl_kit.cli.kit import main
 
 
 def kit(
-    *words: str, cwd: Path, stdin: bytes | str = b"", environ: Mapping[str, str] | None = None, **variables: str
+    *words: str,
+    cwd: Path,
+    stdin: bytes | str = b"",
+    environ: Mapping[str, str] | None = None,
+    variables: Mapping[str, str] = MappingProxyType({}),
 ) -> CompletedProcess[str]:
     """Runs `hccl-kit WORDS` in the folder, with its standard streams redirected to files.
 
@@ -46,4 +51,4 @@ def _file() -> TextIOWrapper:
 def _written(stream: TextIOWrapper) -> str:
     stream.flush()
     stream.seek(0)
-    return stream.buffer.read().decode(errors="surrogateescape")
+    return bytes(stream.buffer.read()).decode(errors="surrogateescape")

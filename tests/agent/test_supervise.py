@@ -14,7 +14,7 @@ import pytest
 from hccl_kit.agent.assignment import SCHEDULER, AssignedRank
 from tests.agent.jobs import MARK, STEP, Job, make_job, python_job
 from tests.launch.jobs import finish
-from tests.waiting import wait_until
+from tests.waiting import has_ended, wait_until
 
 SLEEP = "print('ready'); time.sleep(600)"
 DEAF = "signal.signal(signal.SIGTERM, signal.SIG_IGN); signal.signal(signal.SIGINT, signal.SIG_IGN)"
@@ -79,15 +79,11 @@ def test_a_rank_that_was_killed_comes_before_those_that_fail_at_the_same_moment(
     ((victim, _),) = job.of_rank(3)
     os.kill(victim, signal.SIGKILL)
     (tmp_path / "go").touch()
-    assert wait_until(lambda: all(state_of(pid) == "Z" for rank in range(4) for pid, _ in job.of_rank(rank)))
+    assert wait_until(lambda: all(has_ended(pid) for rank in range(4) for pid, _ in job.of_rank(rank)))
     os.kill(process.pid, signal.SIGCONT)
     done = finish(process)
     assert done.returncode == 137
     assert "error: rank 3 on device 7 of n1 failed with exit code 137 (SIGKILL)\n" in done.stderr
-
-
-def state_of(pid: int) -> str:
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 
 
 def test_exit_codes_beyond_signals_are_kept(tmp_path: Path) -> None:

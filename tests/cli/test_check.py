@@ -22,7 +22,7 @@ BAD = text(1, 2).replace('"rank_id": "1"', '"rank_id": "0"')
 
 
 def check(*arguments: str, cwd: Path, stdin: bytes | str = b"", **variables: str) -> subprocess.CompletedProcess[str]:
-    return kit("check", *arguments, cwd=cwd, stdin=stdin, **variables)
+    return kit("check", *arguments, cwd=cwd, stdin=stdin, variables=variables)
 
 
 def process(*arguments: str, cwd: Path, stdin: bytes = b"", **variables: str) -> subprocess.CompletedProcess[bytes]:

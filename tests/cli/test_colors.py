@@ -42,20 +42,20 @@ EXPECTED = [
 
 @pytest.mark.parametrize(("arguments", "expected"), EXPECTED, ids=lambda value: " ".join(value[:2]))
 def test_force_color_and_no_color_are_obeyed(folder: Path, arguments: tuple[str, ...], expected: str) -> None:
-    forced = kit(*arguments, cwd=folder, FORCE_COLOR="1")
+    forced = kit(*arguments, cwd=folder, variables={"FORCE_COLOR": "1"})
     assert expected in forced.stdout + forced.stderr
     for variables in ({}, {"FORCE_COLOR": ""}, {"FORCE_COLOR": "1", "NO_COLOR": "1"}):
-        done = kit(*arguments, cwd=folder, **variables)
+        done = kit(*arguments, cwd=folder, variables=variables)
         assert "\033" not in done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("arguments", [("check", "bad.json"), ("rules",), ("diff", "good.json", "two.json")])
 def test_machine_readable_output_has_no_colors(folder: Path, arguments: tuple[str, ...]) -> None:
-    assert "\033" not in kit(*arguments, "--format", "json", cwd=folder, FORCE_COLOR="1").stdout
+    assert "\033" not in kit(*arguments, "--format", "json", cwd=folder, variables={"FORCE_COLOR": "1"}).stdout
 
 
 def test_escape_sequences_in_a_table_are_replaced(folder: Path) -> None:
     (folder / "two.json").write_text(text().replace("10.0.0.1", "\\u001b[2J"))
-    done = kit("diff", "good.json", "two.json", cwd=folder, FORCE_COLOR="1")
+    done = kit("diff", "good.json", "two.json", cwd=folder, variables={"FORCE_COLOR": "1"})
     assert "\033[2J" not in done.stdout
     assert "\N{REPLACEMENT CHARACTER}[2J" in done.stdout

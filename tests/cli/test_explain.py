@@ -14,7 +14,7 @@ NEXT = "next: add FILE.json to this command to find it in a table;\n`hccl-check 
 
 
 def explain(*arguments: str, cwd: Path, stdin: str = "", **variables: str) -> CompletedProcess[str]:
-    return kit("explain", *arguments, cwd=cwd, stdin=stdin, **variables)
+    return kit("explain", *arguments, cwd=cwd, stdin=stdin, variables=variables)
 
 
 def test_an_error_text_and_a_table_give_the_finding_and_its_fix(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ data_size(Bytes): | aveg_time(us): | alg_bandwidth(GB/s): | check_result:
 
 
 def run(*arguments: str | Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    return kit("selftest", *map(str, arguments), cwd=Path.cwd(), **variables)
+    return kit("selftest", *map(str, arguments), cwd=Path.cwd(), variables=variables)
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ SHOW = (sys.executable, "-m", "hccl_kit.cli.kit", "show")
 
 
 def show(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return kit("show", *arguments, cwd=cwd, COLUMNS="60")
+    return kit("show", *arguments, cwd=cwd, variables={"COLUMNS": "60"})
 
 
 def test_a_valid_table_is_drawn(tmp_path: Path) -> None:

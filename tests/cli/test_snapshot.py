@@ -17,7 +17,7 @@ from tests.snapshot.recordings import member
 
 
 def kit(*words: str, folder: Path, **variables: str) -> CompletedProcess[str]:
-    return program.kit(*words, cwd=folder, environ=clean_environ(), **variables)
+    return program.kit(*words, cwd=folder, environ=clean_environ(), variables=variables)
 
 
 def changed(value: dict[str, Any], section: str, **facts: Any) -> dict[str, Any]:

@@ -9,17 +9,9 @@ from hccl_kit.base.errors import KitError
 from hccl_kit.discovery import hccn_tool, may_be_file
 from hccl_kit.table.hosts import Card
 from tests.places import FAKES
-from tests.waiting import PATIENCE, wait_until
+from tests.waiting import PATIENCE, has_ended, wait_until
 
 TOOL = str(FAKES / "hccn_tool")
-
-
-def has_ended(pid: int) -> bool:
-    """Whether a process has ended, even if it has not been waited for yet."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return True
 
 
 @pytest.fixture

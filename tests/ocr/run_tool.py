@@ -77,9 +77,10 @@ def _run(
     commands: Sequence[Sequence[object]], interval: float
 ) -> tuple[list[subprocess.CompletedProcess[str]], list[str]]:
     environ = {key: value for key, value in os.environ.items() if key not in OURS}
+    given = [list(map(str, command)) for command in commands]
     done = subprocess.run(
         [sys.executable, "-c", TOGETHER.format(interval=interval)],
-        input=json.dumps([list(map(str, command)) for command in commands]),
+        input=json.dumps(given),
         env={**environ, "PYTHONPATH": str(ROOT)},
         check=False,
         capture_output=True,
@@ -88,7 +89,7 @@ def _run(
     )
     assert done.returncode == 0, done.stderr
     rows, modules = json.loads(done.stdout.splitlines()[-1])
-    return [subprocess.CompletedProcess(command, *row) for command, row in zip(commands, rows, strict=True)], modules
+    return [subprocess.CompletedProcess(words, *row) for words, row in zip(given, rows, strict=True)], modules
 
 
 def summary(folder: Path) -> dict[str, Any]:
