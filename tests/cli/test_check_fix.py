@@ -1,4 +1,4 @@
-"""hccl-check --fix and --diff as a user runs them: real processes and real files."""
+"""hccl-check --fix and --diff as a user runs them, on real files."""
 
 import json
 import os
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hccl_kit.table.source import MAX_BYTES
+from tests.cli.test_check import check, process
 from tests.places import ROOT
 from tests.tables import text
 
@@ -17,12 +17,6 @@ GOOD = text(2, 2).encode()
 BAD = GOOD.replace(b'"server_count": "2"', b'"server_count": 1').replace(b"\n", b"\r\n")
 MENDED = GOOD.replace(b"\n", b"\r\n")
 DOUBLED = GOOD.replace(b'"rank_id": "3"', b'"rank_id": "2"')
-
-
-def check(*arguments: str, cwd: Path, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    command = [sys.executable, "-m", "hccl_kit.cli.check", *arguments]
-    environ = os.environ | {"PYTHONPATH": str(ROOT)}
-    return subprocess.run(command, cwd=cwd, input=stdin, capture_output=True, env=environ, check=False, timeout=300)
 
 
 @pytest.fixture
@@ -34,9 +28,9 @@ def folder(tmp_path: Path) -> Path:
 
 def test_fix_writes_the_file_and_shows_the_diff(folder: Path) -> None:
     done = check("--fix", "bad.json", cwd=folder)
-    assert (done.returncode, done.stderr) == (0, b"")
+    assert (done.returncode, done.stderr) == (0, "")
     assert (folder / "bad.json").read_bytes() == MENDED
-    lines = done.stdout.decode().split("\n")
+    lines = done.stdout.split("\n")
     assert lines[:3] == ["--- bad.json", "+++ bad.json", "@@ -1,6 +1,6 @@"]
     assert '-    "server_count": 1,' in lines
     assert '+    "server_count": "2",' in lines
@@ -59,17 +53,17 @@ def test_an_ambiguous_error_is_not_fixed_and_is_exit_1(folder: Path) -> None:
     assert done.returncode == 1
     assert (folder / "doubled.json").read_bytes() == DOUBLED
     assert (folder / "bad.json").read_bytes() == MENDED
-    assert b"doubled.json: nothing fixed: the correct value for HK201 is not certain" in done.stdout
+    assert "doubled.json: nothing fixed: the correct value for HK201 is not certain" in done.stdout
 
 
 def test_diff_shows_the_changes_and_writes_nothing(folder: Path) -> None:
     done = check("--diff", "bad.json", "good.json", cwd=folder)
     assert done.returncode == 1
     assert (folder / "bad.json").read_bytes() == BAD
-    assert b'+    "server_count": "2",' in done.stdout
-    assert b"bad.json: 2 findings (HK102: 1, HK207: 1) fixable" in done.stdout
-    assert b"HK102 error" in done.stdout
-    assert done.stdout.count(b"---") == 1
+    assert '+    "server_count": "2",' in done.stdout
+    assert "bad.json: 2 findings (HK102: 1, HK207: 1) fixable" in done.stdout
+    assert "HK102 error" in done.stdout
+    assert done.stdout.count("---") == 1
 
 
 def test_findings_that_are_not_selected_are_not_fixed(folder: Path) -> None:
@@ -89,23 +83,25 @@ def test_fix_and_diff_exclude_each_other(folder: Path) -> None:
 
 def test_standard_input_is_fixed_to_standard_output(folder: Path) -> None:
     done = check("--fix", "-", cwd=folder, stdin=BAD)
-    assert (done.returncode, done.stdout) == (0, MENDED)
-    assert b"<stdin>: 2 findings" in done.stderr
-    assert b"<stdin>: ok" in done.stderr
+    assert (done.returncode, done.stdout.encode()) == (0, MENDED)
+    assert "<stdin>: 2 findings" in done.stderr
+    assert "<stdin>: ok" in done.stderr
     for same in (GOOD, DOUBLED, b"\xff\xfe{", b""):
-        assert check("--fix", "-", cwd=folder, stdin=same).stdout == same
+        fixed = check("--fix", "-", cwd=folder, stdin=same).stdout
+        assert fixed.encode(errors="surrogateescape") == same
 
 
-def test_incomplete_standard_input_gives_no_truncated_output(folder: Path) -> None:
-    done = check("--fix", "-", cwd=folder, stdin=b" " * (MAX_BYTES + 2))
-    assert (done.returncode, done.stdout) == (2, b"")
-    assert done.stderr.startswith(b"error: cannot fix <stdin>: it is larger than")
+def test_incomplete_standard_input_gives_no_truncated_output(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hccl_kit.cli.check.MAX_BYTES", 1000)
+    done = check("--fix", "-", cwd=folder, stdin=b" " * 1002)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: cannot fix <stdin>: it is larger than")
 
 
 def test_with_format_json_standard_output_is_only_json(folder: Path) -> None:
     done = check("--fix", "--format", "json", "bad.json", cwd=folder)
     assert [result["ok"] for result in json.loads(done.stdout)["results"]] == [True]
-    assert b'+    "server_count": "2",' in done.stderr
+    assert '+    "server_count": "2",' in done.stderr
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o666, 0o755])
@@ -148,6 +144,6 @@ def test_a_file_that_cannot_be_written_is_one_message_and_is_unchanged(folder: P
 
 
 def test_fix_refuses_a_pipe(folder: Path) -> None:
-    done = check("--fix", "/dev/stdin", cwd=folder, stdin=BAD)
+    done = process("--fix", "/dev/stdin", cwd=folder, stdin=BAD)
     assert done.returncode == 2
     assert done.stderr.startswith(b"error: cannot fix /dev/stdin: it is not a regular file\n  fix: ")

@@ -1,24 +1,14 @@
 """Colors of the programs: FORCE_COLOR and NO_COLOR apply to any stream."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.places import ROOT
+from tests.program import kit
 from tests.tables import text
 
 RED, GREEN, YELLOW, CYAN, BOLD, PLAIN = (f"\033[{code}m" for code in (31, 32, 33, 36, 1, 0))
 BAD = text().replace('"rank_id": "1"', '"rank_id": "0"').replace('"server_count": "1"', '"server_count": 1')
-
-
-def kit(*arguments: str, cwd: Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "hccl_kit.cli.kit", *arguments]
-    environ = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "FORCE_COLOR")}
-    environ |= {"PYTHONPATH": str(ROOT), **variables}
-    return subprocess.run(command, cwd=cwd, env=environ, capture_output=True, text=True, check=False)
 
 
 @pytest.fixture
@@ -52,20 +42,20 @@ EXPECTED = [
 
 @pytest.mark.parametrize(("arguments", "expected"), EXPECTED, ids=lambda value: " ".join(value[:2]))
 def test_force_color_and_no_color_are_obeyed(folder: Path, arguments: tuple[str, ...], expected: str) -> None:
-    forced = kit(*arguments, cwd=folder, FORCE_COLOR="1")
+    forced = kit(*arguments, cwd=folder, variables={"FORCE_COLOR": "1"})
     assert expected in forced.stdout + forced.stderr
-    for variables in ({}, {"FORCE_COLOR": "1", "NO_COLOR": "1"}):
-        done = kit(*arguments, cwd=folder, **variables)
+    for variables in ({}, {"FORCE_COLOR": ""}, {"FORCE_COLOR": "1", "NO_COLOR": "1"}):
+        done = kit(*arguments, cwd=folder, variables=variables)
         assert "\033" not in done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("arguments", [("check", "bad.json"), ("rules",), ("diff", "good.json", "two.json")])
 def test_machine_readable_output_has_no_colors(folder: Path, arguments: tuple[str, ...]) -> None:
-    assert "\033" not in kit(*arguments, "--format", "json", cwd=folder, FORCE_COLOR="1").stdout
+    assert "\033" not in kit(*arguments, "--format", "json", cwd=folder, variables={"FORCE_COLOR": "1"}).stdout
 
 
 def test_escape_sequences_in_a_table_are_replaced(folder: Path) -> None:
     (folder / "two.json").write_text(text().replace("10.0.0.1", "\\u001b[2J"))
-    done = kit("diff", "good.json", "two.json", cwd=folder, FORCE_COLOR="1")
+    done = kit("diff", "good.json", "two.json", cwd=folder, variables={"FORCE_COLOR": "1"})
     assert "\033[2J" not in done.stdout
     assert "\N{REPLACEMENT CHARACTER}[2J" in done.stdout

@@ -6,20 +6,18 @@ import re
 import select
 import shutil
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
 from hccl_kit.cli.completion import SHELLS
-from tests.places import ROOT
+from tests.program import kit
 
 
 def script(shell: str, folder: Path) -> Path:
-    command = [sys.executable, "-m", "hccl_kit.cli.kit", "completion", shell]
     path = folder / f"completion.{shell}"
-    path.write_text(subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout)
+    path.write_text(kit("completion", shell, cwd=folder).stdout)
     return path
 
 
@@ -118,16 +116,7 @@ def test_every_verb_has_its_options(shell: str, tmp_path: Path) -> None:
         assert words.lstrip("-") in text
 
 
-def test_other_programs_do_not_load_it(tmp_path: Path) -> None:
-    code = (
-        "import sys; from hccl_kit.cli.kit import main; main(['rules']); print('shtab' in sys.modules, file=sys.stderr)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stderr == "False\n"
-
-
-def test_an_unknown_shell_is_named() -> None:
-    command = [sys.executable, "-m", "hccl_kit.cli.kit", "completion", "csh"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+def test_an_unknown_shell_is_named(tmp_path: Path) -> None:
+    done = kit("completion", "csh", cwd=tmp_path)
     assert done.returncode == 2
     assert "invalid choice: 'csh' (choose from 'bash', 'zsh', 'fish')" in done.stderr

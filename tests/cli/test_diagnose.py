@@ -20,6 +20,7 @@ from hccl_kit.table.model import RankTable
 from tests.browser import CHROMIUM, browser
 from tests.diagnosis.report.diagnoses import cannot_tell, port_taken
 from tests.places import ROOT
+from tests.program import kit
 from tests.tables import text, value
 from tests.waiting import wait_until
 
@@ -49,12 +50,8 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> Judged:
     return given
 
 
-def kit(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "hccl_kit.cli.kit", "diagnose", *arguments]
-    environ = os.environ | {"PYTHONPATH": str(ROOT)}
-    return subprocess.run(
-        command, cwd=cwd, capture_output=True, env=environ, check=False, timeout=120, text=True, errors="strict"
-    )
+def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return kit("diagnose", *arguments, cwd=cwd)
 
 
 def test_a_first_fault_is_exit_0(desk: Path, judged: Judged, capsys: pytest.CaptureFixture[str]) -> None:
@@ -83,7 +80,7 @@ BUS_ERROR = "*** SIGBUS received at time=1763674671 on cpu 133 ***\n"
 @pytest.mark.parametrize("others", ["", LINE])
 def test_the_most_telling_line_is_explained_if_the_logs_show_no_more(others: str, tmp_path: Path) -> None:
     (tmp_path / "engine.log").write_text(others + BUS_ERROR)
-    done = kit("engine.log", cwd=tmp_path)
+    done = run("engine.log", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (1, "")
     assert done.stdout.startswith("first fault:  cannot tell, because no ")
     assert (
@@ -96,7 +93,7 @@ def test_the_most_telling_line_is_explained_if_the_logs_show_no_more(others: str
 @pytest.mark.parametrize("arguments", [["--mask"], ["--format", "json"], ["--html", "page.html"]])
 def test_other_forms_have_no_explanation(arguments: list[str], tmp_path: Path) -> None:
     (tmp_path / "engine.log").write_text(BUS_ERROR)
-    done = kit("engine.log", *arguments, cwd=tmp_path)
+    done = run("engine.log", *arguments, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("error: nothing to diagnose, 1 file without a line that is recognised")
 
@@ -104,7 +101,7 @@ def test_other_forms_have_no_explanation(arguments: list[str], tmp_path: Path) -
 def test_an_explanation_has_no_control_characters(tmp_path: Path) -> None:
     name = "worker\x1b[31m.log"
     (tmp_path / name).write_text("\x1b]0;x\x07" + BUS_ERROR)
-    done = kit(name, cwd=tmp_path)
+    done = run(name, cwd=tmp_path)
     assert done.returncode == 1
     assert "\x1b" not in done.stdout
     assert "\x07" not in done.stdout
@@ -134,7 +131,7 @@ def test_the_table_is_found_among_the_logs(desk: Path, judged: Judged) -> None:
 )
 def test_an_error_is_exit_2(arguments: list[str], told: str, desk: Path) -> None:
     (desk / "other.json").write_text(text())
-    done = kit(*arguments, cwd=desk)
+    done = run(*arguments, cwd=desk)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("error: ")
     assert told in done.stderr
@@ -170,8 +167,9 @@ def test_a_mask_hides_names_in_every_form(desk: Path, judged: Judged, capsys: py
 
 
 def test_the_collected_archive_is_private_and_overwrites_nothing_unasked(
-    desk: Path, judged: Judged, capsys: pytest.CaptureFixture[str]
+    desk: Path, judged: Judged, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setattr(diagnose, "parts_of", lambda _: [{}])  # starts MindSpore and mpirun, as `hccl-kit report` does
     assert diagnose.main(["plog-7_1.log", "--collect", "a.tar.gz"]) == 0
     assert (desk / "a.tar.gz").stat().st_mode & 0o777 == 0o600
     assert "wrote: a.tar.gz" in capsys.readouterr().err
@@ -212,7 +210,7 @@ def test_an_input_that_is_not_a_log_is_one_error_line(kind: str, tmp_path: Path)
         (path / "self").symlink_to(".")
         (path / "self.log").symlink_to("self.log")
     name = "/dev/zero" if kind == "device" else "x.log"
-    done = kit(name, cwd=tmp_path)
+    done = run(name, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     errors = done.stderr.splitlines()
     assert errors[0].startswith("error: ")
@@ -235,7 +233,7 @@ def test_an_unusual_line_does_not_break_the_diagnosis(kind: str, tmp_path: Path)
     head = "[ERROR] HCCL(7,python3):2025-11-20-21:37:51.000.000 [op_base.cc:1] [7]"
     known = LINE.replace("CommDestroy", "AllReduce: tag[1], count[8], data_type[float32]")
     (tmp_path / "plog-7_1.log").write_text(f"{known}{head}{line}\n{line}\n{known}")
-    done = kit("plog-7_1.log", cwd=tmp_path)
+    done = run("plog-7_1.log", cwd=tmp_path)
     assert done.returncode in (0, 1), done.stderr
     assert done.stdout.startswith("first fault:  ")
     assert done.stdout.replace("\n", "").isprintable()
@@ -246,19 +244,19 @@ def test_diagnoses_a_job_of_two_servers_and_writes_the_page(tmp_path: Path) -> N
     logs = Plogs(new_job(Random(7), 16), Random(7))
     planted = killed_in_training(logs, Random(7))
     logs.write(tmp_path / "logs")
-    done = kit("logs", "--html", "report.html", cwd=tmp_path)
+    done = run("logs", "--html", "report.html", cwd=tmp_path)
     [culprit] = planted.culprits
     rank = logs.job.ranks[culprit]
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(f"first fault:  rank {culprit} ({rank.host}, card {rank.card}), ")
     assert done.stderr == "wrote: report.html\n"
-    told = json.loads(kit("logs", "--format", "json", cwd=tmp_path).stdout)
+    told = json.loads(run("logs", "--format", "json", cwd=tmp_path).stdout)
     jsonschema.validate(told, SCHEMA)
     assert (told["first_fault"]["rank"], told["first_fault"]["server"]) == (culprit, rank.host)
     assert len(told["cascade"]) == 15
     with tarfile.open(tmp_path / "logs.tar.gz", "w:gz") as archive:
         archive.add(tmp_path / "logs", "logs")
-    packed = kit("logs.tar.gz", cwd=tmp_path).stdout
+    packed = run("logs.tar.gz", cwd=tmp_path).stdout
     assert packed.split("\n")[:2] == done.stdout.split("\n")[:2]
     if CHROMIUM:
         with browser() as page:
@@ -289,10 +287,10 @@ def test_logs_of_the_servers_of_the_table_are_read_over_ssh(tmp_path: Path, monk
     (tmp_path / "ssh").chmod(0o755)
     monkeypatch.setenv("HCCL_KIT_SSH", str(tmp_path / "ssh"))
     monkeypatch.delenv("ASCEND_PROCESS_LOG_PATH", raising=False)
-    done = kit("job.json", "--ssh", cwd=tmp_path)
+    done = run("job.json", "--ssh", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(f"first fault:  rank {culprit} (10.20.0.{culprit // 8 + 1}, card {culprit % 8}), ")
-    silent = kit("job.json", "--ssh", "--remote-folder", "/nowhere", cwd=tmp_path)
+    silent = run("job.json", "--ssh", "--remote-folder", "/nowhere", cwd=tmp_path)
     assert silent.returncode == 2
     assert "the logs of 10.20.0.1 cannot be read" in silent.stderr
 

@@ -22,6 +22,7 @@ from tests.launch.test_hccl_variables import of_interface
 from tests.launch.ways import servers
 from tests.places import ROOT
 from tests.preflight.nodes import HERE
+from tests.program import kit
 from tests.waiting import wait_until
 
 NOTHING: Mapping[str, str] = {}
@@ -34,15 +35,7 @@ def environ_of(more: Mapping[str, str]) -> dict[str, str]:
 
 
 def env(folder: Path, *arguments: str, environ: Mapping[str, str] = NOTHING) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*KIT, *arguments],
-        cwd=folder,
-        env=environ_of(environ),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
+    return kit("env", *arguments, cwd=folder, environ=environ_of(environ))
 
 
 @pytest.fixture

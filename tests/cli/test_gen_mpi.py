@@ -12,10 +12,9 @@ from typing import Any
 import pytest
 
 from tests.cli.test_gen import NOTHING, make_checkout
-from tests.places import FAKES, ROOT
+from tests.places import AS_ROOT, FAKES, ROOT
 
 HERE = Path(sys.executable).parent
-AS_ROOT = ["--allow-run-as-root"] if os.geteuid() == 0 else []
 MPIRUN = [str(HERE / "mpirun"), *AS_ROOT, "--oversubscribe", "--bind-to", "none"]
 pytestmark = pytest.mark.skipif(
     not Path(MPIRUN[0]).exists() or not find_spec("mpi4py"), reason="needs the extra mpi, which brings mpirun"

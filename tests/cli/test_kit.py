@@ -13,13 +13,8 @@ from hccl_kit import __version__
 from hccl_kit.cli.kit import GROUPS, VERBS, main, module_of
 from hccl_kit.launch.emitters import LAUNCHERS
 from tests.places import ROOT
+from tests.program import kit
 from tests.tables import text
-
-
-def kit(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "hccl_kit.cli.kit", *arguments]
-    environ = os.environ | {"PYTHONPATH": str(ROOT)}
-    return subprocess.run(command, cwd=cwd, capture_output=True, env=environ, check=False, timeout=300, text=True)
 
 
 def test_help_lists_every_subcommand_in_its_group(tmp_path: Path) -> None:

@@ -1,16 +1,12 @@
 """hccl-merge as a user runs it."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hccl_kit.cli.merge import main
-from tests.places import ROOT
 from tests.tables import pods_value, value
 
 
@@ -244,21 +240,6 @@ def test_a_file_with_glob_characters_in_its_name_is_read_as_a_file(desk: Path) -
 def test_files_of_a_folder_are_read_in_natural_order(desk: Path) -> None:
     assert main([".", "--order", "as-given", "-o", "t.json"]) == 0
     assert servers(desk / "t.json") == ["10.0.0.1", "10.0.0.2", "10.0.0.10"]
-
-
-def test_thousands_of_tables_are_merged_in_seconds(tmp_path: Path) -> None:
-    for number in range(2048):
-        document = table(1)
-        server = document["server_list"][0]
-        server["server_id"] = f"10.1.{number // 250}.{number % 250}"
-        for device in server["device"]:
-            device["device_ip"] = f"192.{device['device_id']}.{number // 250}.{number % 250}"
-        put(tmp_path / f"hccl_{number}.json", document)
-    command = [sys.executable, "-m", "hccl_kit.cli.merge", "."]
-    done = subprocess.run(
-        command, cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False
-    )
-    assert done.stdout.startswith("merged: 2048 tables, 2048 servers, 4096 devices\nwrote: hccl_2048s_4096p.json\n")
 
 
 @pytest.mark.parametrize(

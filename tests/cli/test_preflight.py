@@ -4,7 +4,6 @@ import json
 import os
 import socket
 import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from jsonschema import Draft202012Validator
 from hccl_kit.base.schemas import load
 from tests.places import ROOT
 from tests.preflight.nodes import HERE, NOTHING, free_base, table_text
+from tests.program import kit
 
 HOST_SIDE = ("--select", "HK60,HK61", "--ignore", "HK605,HK613,HK614")
 """Selects rules that do not depend on this machine: its kernel settings, limits, disk and missing cards."""
@@ -29,18 +29,9 @@ def clean_environ() -> dict[str, str]:
 
 
 def preflight(
-    *arguments: str, folder: Path, environ: Mapping[str, str] = NOTHING, stdin: str = "", seconds: float = 300
+    *arguments: str, folder: Path, environ: Mapping[str, str] = NOTHING, stdin: str = ""
 ) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "hccl_kit.cli.kit", "preflight", *arguments],
-        cwd=folder,
-        env=clean_environ() | dict(environ),
-        input=stdin,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=seconds,
-    )
+    return kit("preflight", *arguments, cwd=folder, environ={**clean_environ(), **environ}, stdin=stdin)
 
 
 @pytest.fixture
@@ -195,24 +186,12 @@ def test_an_error_is_exit_2(folder: Path, arguments: tuple[str, ...], error: str
 
 
 def test_explain_of_a_code_names_the_rule_and_preflight(folder: Path) -> None:
-    command = [sys.executable, "-m", "hccl_kit", "explain"]
-    done = subprocess.run(
-        [*command, "EI0019", "t.json"], cwd=folder, env=clean_environ(), capture_output=True, text=True, check=True
-    )
+    done = kit("explain", "EI0019", "t.json", cwd=folder, environ=clean_environ())
     assert "HK604  host-port-in-use  -  A port of the host that HCCL needs is taken" in done.stdout
     assert "t.json: not checked, since no rule for tables reports this" in done.stdout
     assert " ".join(done.stdout.split()).endswith(
         "next: `hccl-kit preflight FILE.json` checks this machine for it, with --all every server"
     )
-
-
-def test_hccl_check_does_not_import_preflight() -> None:
-    code = (
-        "import sys, hccl_kit.cli.check;"
-        "print([name for name in sys.modules if 'preflight' in name or 'catalogue' in name])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"
 
 
 def test_the_site_rules_are_found_by_the_settings_and_their_findings_are_in_the_json_form(folder: Path) -> None:

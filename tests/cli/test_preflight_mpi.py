@@ -1,7 +1,6 @@
 """hccl-kit preflight --mpi under a real mpirun: every process plays a server with its own environment."""
 
 import json
-import os
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -13,9 +12,9 @@ from jsonschema import Draft202012Validator
 from hccl_kit.base.schemas import load
 from tests.cli.test_preflight import HOST_SIDE, clean_environ
 from tests.launch.test_mpirun_run import CHOICES
+from tests.places import AS_ROOT
 from tests.tables import text
 
-AS_ROOT = ["--allow-run-as-root"] if os.geteuid() == 0 else []
 pytestmark = pytest.mark.skipif(
     CHOICES == [None] or not find_spec("mpi4py"), reason="needs mpirun of Open MPI and the extra mpi"
 )

@@ -7,13 +7,18 @@ from pathlib import Path
 import pytest
 
 import hccl_kit
-from tests.selftest.jobs import report, run, table
+from tests.program import kit
+from tests.selftest.jobs import report, table
 
 OUTPUT = """\
 data_size(Bytes): | aveg_time(us): | alg_bandwidth(GB/s): | check_result:
 1048576           | 100.00         | 10.48576             | success
 33554432          | 1345.60        | {}              | success
 """
+
+
+def run(*arguments: str | Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    return kit("selftest", *map(str, arguments), cwd=Path.cwd(), variables=variables)
 
 
 @pytest.fixture
@@ -106,10 +111,10 @@ def test_several_servers_need_ssh(two_servers: Path) -> None:
 
 
 def test_slurm_needs_an_allocation(two_servers: Path) -> None:
-    done = run(two_servers, "--slurm", "--backend", "gloo", environ={"SLURM_JOB_NODELIST": ""})
+    done = run(two_servers, "--slurm", "--backend", "gloo", SLURM_JOB_NODELIST="")
     assert done.returncode == 2
     assert "--slurm works inside an allocation of Slurm" in done.stderr
-    done = run(two_servers, "--slurm", "--backend", "gloo", environ={"SLURM_JOB_NODELIST": "localhost"})
+    done = run(two_servers, "--slurm", "--backend", "gloo", SLURM_JOB_NODELIST="localhost")
     assert done.returncode == 2
     assert "error: node localhost does not answer; srun ended with exit code " in done.stderr
 

@@ -10,16 +10,14 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.places import ROOT
+from tests.program import kit
 from tests.tables import text
 
 SHOW = (sys.executable, "-m", "hccl_kit.cli.kit", "show")
 
 
 def show(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    environ = os.environ | {"PYTHONPATH": str(ROOT), "COLUMNS": "60"}
-    return subprocess.run(
-        [*SHOW, *arguments], cwd=cwd, env=environ, capture_output=True, text=True, check=False, timeout=300
-    )
+    return kit("show", *arguments, cwd=cwd, variables={"COLUMNS": "60"})
 
 
 def test_a_valid_table_is_drawn(tmp_path: Path) -> None:

@@ -1,30 +1,23 @@
 """hccl-kit snapshot and compare as a user runs them; a fake ssh plays the servers of a table."""
 
 import json
-import subprocess
 import sys
 from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
 
 from hccl_kit.base.schemas import mismatch
+from tests import program
 from tests.cli.test_preflight import clean_environ
 from tests.cli.test_preflight_ssh import Cluster
-from tests.places import FAKES, ROOT
+from tests.places import FAKES
 from tests.snapshot.recordings import member
 
 
-def kit(*words: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "hccl_kit.cli.kit", *words],
-        cwd=folder,
-        env=clean_environ() | {"PYTHONPATH": str(ROOT), **variables},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
+def kit(*words: str, folder: Path, **variables: str) -> CompletedProcess[str]:
+    return program.kit(*words, cwd=folder, environ=clean_environ(), variables=variables)
 
 
 def changed(value: dict[str, Any], section: str, **facts: Any) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from hccl_kit.base.extra import install_extra
 from hccl_kit.base.schemas import load
 from tests.launch.jobs import clean_environ, finish, python_job
 from tests.places import ROOT
+from tests.program import kit
 from tests.waiting import PATIENCE, wait_until
 from tests.watch.made import HOSTILE, facts, run
 
@@ -40,17 +41,8 @@ with recorded():
 """
 
 
-def watch(folder: Path, *arguments: str, environ: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*KIT, *arguments],
-        cwd=folder,
-        env={**ENVIRON, **(environ or {})},
-        capture_output=True,
-        text=True,
-        check=False,
-        stdin=subprocess.DEVNULL,
-        timeout=PATIENCE,
-    )
+def watch(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return kit("watch", *arguments, cwd=folder, environ=ENVIRON)
 
 
 def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
@@ -212,18 +204,6 @@ def test_without_rich_a_terminal_gets_lines_and_a_hint(tmp_path: Path, terminal:
     plain = re.sub(r"\x1b\[[0-9]*m", "", text)
     assert plain.count(f"note: for a table that is refreshed in place: {install_extra('watch')}") == 1
     assert "\x1b[?1049h" not in text
-
-
-def test_once_imports_neither_rich_nor_heavy_packages(tmp_path: Path) -> None:
-    run(tmp_path / "run")
-    code = (
-        "import sys; from hccl_kit.cli.watch import main; main(['run', '--once']);"
-        "print([name for name in ('mindspore', 'numpy', 'torch', 'rich', 'jsonschema') if name in sys.modules])"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, env=ENVIRON, capture_output=True, text=True, check=True
-    )
-    assert done.stdout.splitlines()[-1] == "[]"
 
 
 def test_a_closed_pipe_ends_the_program(tmp_path: Path) -> None:

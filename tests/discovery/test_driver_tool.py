@@ -11,7 +11,7 @@ import pytest
 
 from hccl_kit.discovery.driver_tool import HangError, NoAnswerError, query
 from tests.interrupts import assert_unseen_interrupt_ends
-from tests.waiting import wait_until
+from tests.waiting import has_ended, wait_until
 
 
 def refused(*_given: object) -> None:
@@ -38,7 +38,7 @@ def test_a_wrapper_that_has_ended_leaves_no_child_behind(tmp_path: Path) -> None
     with pytest.raises(HangError):
         query(["sh", "-c", f"sleep 600 & echo $! >{tmp_path / 'pid'}"], 4.0)
     pid = int((tmp_path / "pid").read_text())
-    assert wait_until(lambda: not _runs(pid))
+    assert wait_until(lambda: has_ended(pid))
 
 
 def test_too_much_output_is_an_error_but_not_a_hang() -> None:
@@ -55,11 +55,3 @@ def test_an_interrupt_that_wakes_no_thread_ends_the_tool(body: str, tmp_path: Pa
 def test_a_tool_that_closes_its_output_and_runs_on_times_out() -> None:
     with pytest.raises(HangError, match="no answer in 1 s"):
         query(["sh", "-c", "exec >&- 2>&-; exec sleep 600"], 1.0)
-
-
-def _runs(pid: int) -> bool:
-    """Whether the process exists and is not a zombie."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False

@@ -9,17 +9,9 @@ from hccl_kit.base.errors import KitError
 from hccl_kit.discovery import hccn_tool, may_be_file
 from hccl_kit.table.hosts import Card
 from tests.places import FAKES
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE, has_ended, wait_until
 
 TOOL = str(FAKES / "hccn_tool")
-
-
-def has_ended(pid: int) -> bool:
-    """Whether a process has ended, even if it has not been waited for yet."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return True
 
 
 @pytest.fixture
@@ -95,7 +87,7 @@ def test_a_tool_without_output_times_out(cards: Path) -> None:
         hccn_tool.cards(TOOL, [0, 1], timeout=1.0)
     children = (cards / "children").read_text().split()
     assert len(children) == 2
-    assert wait_until(lambda: all(has_ended(int(child)) for child in children), 5)
+    assert wait_until(lambda: all(has_ended(int(child)) for child in children))
 
 
 def test_a_tool_that_prints_without_end_is_stopped(cards: Path, tmp_path: Path) -> None:
@@ -103,8 +95,8 @@ def test_a_tool_that_prints_without_end_is_stopped(cards: Path, tmp_path: Path) 
     tool.write_text("#!/bin/sh\necho $$ >>$FAKE_HCCN/children\nexec yes\n")
     tool.chmod(0o755)
     with pytest.raises(KitError, match="card 0: the tool prints more than 65536 bytes"):
-        hccn_tool.cards(str(tool), [0], timeout=2.0)
-    assert wait_until(lambda: has_ended(int((cards / "children").read_text())), 5)
+        hccn_tool.cards(str(tool), [0], timeout=PATIENCE)
+    assert wait_until(lambda: has_ended(int((cards / "children").read_text())))
 
 
 def test_a_tool_that_does_not_exit_after_its_output_is_stopped(cards: Path, tmp_path: Path) -> None:

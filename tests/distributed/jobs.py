@@ -14,16 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from tests.launch.jobs import clean_environ, command_lines
+from tests.ocr.run_tool import CONFIG, OURS
 from tests.places import ROOT
 
 TRAIN = ROOT / "tools" / "train.py"
 DUMP = Path(__file__).parent / "dump.py"
-CONFIG = ROOT / "configs" / "rec" / "crnn" / "crnn_small.yaml"
 PATIENCE = 600.0
 """Timeout of a test in seconds; the longest job takes a twentieth of it on an idle machine."""
-OURS = ("ONEDNN_MAX_CPU_ISA", "GLOG_v")
-"""Set by the tests of hccl_kit.ocr for their own process; a user has not set them."""
-
 Command = Sequence[str | Path]
 
 

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from hccl_kit.launch.emitters import bash, mpirun, msrun
-from tests.distributed.jobs import OURS, PATIENCE, Job
+from tests.distributed.jobs import PATIENCE, Job
 from tests.lab.hosts import Hosts, hosts, needs_hosts
 from tests.launch.jobs import clean_environ
 from tests.launch.ways import planned, servers, write
+from tests.ocr.run_tool import OURS
 from tests.places import ROOT
 
 pytestmark = [pytest.mark.train, needs_hosts]

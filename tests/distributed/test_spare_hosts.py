@@ -11,10 +11,11 @@ from hccl_kit.table import formats
 from hccl_kit.table.hosts import Card, Host
 from hccl_kit.table.model import RankTable
 from hccl_kit.table.operations.generate import generate_cluster
-from tests.distributed.jobs import OURS, Job
+from tests.distributed.jobs import Job
 from tests.lab.hosts import Hosts, hosts, needs_hosts
 from tests.launch.jobs import TABLE, clean_environ
 from tests.launch.spare_jobs import CRASH, lose
+from tests.ocr.run_tool import OURS
 from tests.places import ROOT
 from tests.waiting import wait_until
 

@@ -1,18 +1,17 @@
 """Every launcher of two ranks trains the same network, bit for bit, and ends with exit code 0."""
 
-import os
 import sys
 from pathlib import Path
 
 import pytest
 
 from tests.distributed.jobs import Job, torch_names
+from tests.places import AS_ROOT
 from tests.ports import free_port
 
 pytestmark = pytest.mark.train
 
 HERE = Path(sys.executable).parent
-AS_ROOT = ["--allow-run-as-root"] if os.geteuid() == 0 else []
 MPIRUN = [str(HERE / "mpirun"), *AS_ROOT, "--oversubscribe", "--bind-to", "none"]
 needs_mpirun = pytest.mark.skipif(not Path(MPIRUN[0]).exists(), reason="needs the extra mpi, which brings mpirun")
 

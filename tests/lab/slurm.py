@@ -53,7 +53,7 @@ SelectTypeParameters=CR_Core
 SwitchType=switch/none
 ReturnToService=2
 KillWait=5
-SchedulerParameters=batch_sched_delay=0,sched_interval=1,sched_min_interval=0
+SchedulerParameters=batch_sched_delay=0,sched_interval=1,sched_min_interval=0{backfill}
 FirstJobId={first_job}
 StateSaveLocation={folder}/state
 SlurmdSpoolDir={folder}/spool/%n
@@ -155,17 +155,18 @@ class Cluster:
 
 
 @contextmanager
-def cluster(topology: str | None = None, *, nodes: int = 2) -> Iterator[Cluster]:
+def cluster(topology: str | None = None, *, nodes: int = 2, starts_hetjobs: bool = False) -> Iterator[Cluster]:
     """A cluster whose nodes n1, n2, ... are idle; at the end its jobs, its daemons and its folder are removed.
 
-    `topology` is the text of topology.conf.
+    `topology` is the text of topology.conf. Heterogeneous jobs start after half a minute or, with `starts_hetjobs`, a
+    second; then a job of this kind that is requeued does not start (seen with Slurm 22.05.8).
     """
     _sweep()
     names = tuple(f"n{number}" for number in range(1, nodes + 1))
     made = Cluster(Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-")), names)
     daemons: list[subprocess.Popen[bytes]] = []
     try:
-        _write_files(made)
+        _write_files(made, ",bf_interval=1" if starts_hetjobs else "")
         if topology is not None:
             (made.folder / "topology.conf").write_text(topology)
             with (made.folder / "slurm.conf").open("a") as conf:
@@ -186,7 +187,7 @@ def _munged(folder: Path) -> list[str]:
     return ["munged", "--foreground", "--force", *(f"--{option}={folder / name}" for option, name in files.items())]
 
 
-def _write_files(made: Cluster) -> None:
+def _write_files(made: Cluster, backfill: str) -> None:
     folder = made.folder
     key = folder / "munge.key"
     key.write_bytes(secrets.token_bytes(1024))
@@ -204,6 +205,7 @@ def _write_files(made: Cluster) -> None:
             nodes=len(made.nodes),
             node_ports=",".join(str(free_port()) for _ in made.nodes),
             cpus=CPUS,
+            backfill=backfill,
             first_job=1
             + os.getpid() * 10 % 1_000_000,  # ports are derived from job ids, so two clusters must not share any
         )

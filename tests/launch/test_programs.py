@@ -62,10 +62,17 @@ def test_a_program_of_mindspore_runs(tmp_path: Path, start: Start) -> None:
     assert [line for line in logs.splitlines() if line.startswith("rank ")] == ["rank 0 of 2", "rank 1 of 2"]
 
 
+LIBRARIES = ("accelerate", "trainer", "lightning")
+STARTS = [
+    *(("ddp", start) for start in (by_run, by_script)),
+    *((name, by_run) for name in LIBRARIES),
+    *(pytest.param(name, by_script, marks=pytest.mark.long) for name in LIBRARIES),
+]
+
+
 @pytest.mark.torch
-@pytest.mark.parametrize("start", [by_run, by_script])
-@pytest.mark.parametrize("name", ["ddp", "accelerate", "trainer", "lightning"])
-def test_a_program_of_torch_trains_unchanged(tmp_path: Path, start: Start, name: str) -> None:
+@pytest.mark.parametrize(("name", "start"), STARTS)
+def test_a_program_of_torch_trains_unchanged(tmp_path: Path, name: str, start: Start) -> None:
     for package in PACKAGES[name]:
         pytest.importorskip(package)
     assert seen(run(tmp_path, start, PROGRAMS[name])) == expected(1, 2, threads(2, {}))

@@ -71,5 +71,5 @@ class CardCluster:
     def say(self, server: str, file: str, text: str) -> None:
         (self.folder / f"{server}.hccn" / file).write_text(text)
 
-    def run(self, *arguments: str, seconds: float = 300) -> subprocess.CompletedProcess[str]:
-        return preflight("t.json", *CARDS, *arguments, folder=self.folder, environ=self.variables, seconds=seconds)
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return preflight("t.json", *CARDS, *arguments, folder=self.folder, environ=self.variables)

@@ -68,9 +68,9 @@ def test_the_error_of_ssh_is_reported(tmp_path: Path) -> None:
     ("text", "error"),
     [
         ("exec cat /dev/zero", f"it printed more than {LEAST_OUTPUT} bytes"),
-        ("exec cat /dev/zero >&2", "no answer in 5 s"),
-        ("exec >&- 2>&-; exec sleep 600", "no answer in 5 s"),
-        ("exec sleep 600", "no answer in 5 s"),
+        ("exec cat /dev/zero >&2", "no answer in 1 s"),
+        ("exec >&- 2>&-; exec sleep 600", "no answer in 1 s"),
+        ("exec sleep 600", "no answer in 1 s"),
         ("exit 0", "it printed nothing, exit code 0"),
         ("head -c 9000 /dev/zero >&2; echo >&2; echo error: this >&2", "error: this"),
     ],
@@ -79,8 +79,9 @@ def test_a_hostile_host_takes_bounded_time_and_memory(
     text: str, error: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(asking, "MAX_OUTPUT", LEAST_OUTPUT)
+    timeout = 1.0 if error.startswith("no answer") else PATIENCE
     since = time.monotonic()
-    (reply,) = ask(fake_ssh(tmp_path, text), ["node1"], timeout=5.0)
+    (reply,) = ask(fake_ssh(tmp_path, text), ["node1"], timeout=timeout)
     assert (reply.text, reply.error) == ("", error)
     assert len(reply.stderr) <= MAX_STDERR
     assert time.monotonic() - since < PATIENCE

@@ -15,6 +15,7 @@ import pytest
 from hccl_kit.base.errors import KitError
 from hccl_kit.runtime.failure import MAX_MESSAGE, MAX_TRACEBACK, record, recorded, shortened
 from hccl_kit.runtime.worker_env import LOG_DIR, WorkerEnv
+from tests.waiting import PATIENCE
 
 ENV = WorkerEnv(rank=5, size=8, local_rank=1, local_size=4, device=7)
 
@@ -174,7 +175,7 @@ def test_sigusr1_shows_every_thread_and_the_program_continues(tmp_path: Path, wa
         assert process.stdout.readline() == "ready\n"
         process.send_signal(signal.SIGUSR1)
         if not watched:
-            assert process.wait(timeout=20) == -signal.SIGUSR1
+            assert process.wait(timeout=PATIENCE) == -signal.SIGUSR1
             return
         assert process.stderr is not None
         shown = ""
@@ -186,4 +187,4 @@ def test_sigusr1_shows_every_thread_and_the_program_continues(tmp_path: Path, wa
         assert process.poll() is None
     finally:
         process.kill()
-        process.communicate(timeout=20)
+        process.communicate(timeout=PATIENCE)

@@ -18,9 +18,9 @@ from hccl_kit.runtime.join import join
 from hccl_kit.runtime.worker_env import RUN_ID, WorkerEnv
 from hccl_kit.table import formats
 from hccl_kit.table.operations.generate import generate
+from tests.places import AS_ROOT, MPIRUN
 
 HERE = Path(__file__).parent
-MPIRUN = Path(sys.executable).with_name("mpirun")
 TABLE = generate("10.0.0.1", [(device, f"192.0.2.{device}") for device in range(4, 8)])
 
 
@@ -177,9 +177,8 @@ def test_a_framework_with_a_different_rank_is_detected(tmp_path: Path, table: Pa
 @pytest.mark.skipif(not MPIRUN.exists(), reason="needs the extra mpi, which brings mpirun")
 def test_under_mpirun_no_rank_table_reaches_hccl(tmp_path: Path, table: Path) -> None:
     """MindSpore 2.7.1 and later would read the ranks from it."""
-    root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
     done = subprocess.run(
-        [MPIRUN, *root, "--oversubscribe", "-n", "2", sys.executable, HERE / "member.py", "Ascend"],
+        [MPIRUN, *AS_ROOT, "--oversubscribe", "-n", "2", sys.executable, HERE / "member.py", "Ascend"],
         env={**base(tmp_path), "RANK_TABLE_FILE": str(table)},
         capture_output=True,
         check=False,

@@ -121,10 +121,10 @@ def test_a_rank_waits_until_another_process_has_written_the_table(folder: Path) 
     put(folder, {"status": "initializing", "group_list": []})
     program = (
         "import json, os, sys, time\n"
-        "time.sleep(1.5)\n"
+        "time.sleep(0.5)\n"
         "with open(sys.argv[1], 'w') as file:\n"  # like the operator: not atomically
         "    for piece in (sys.argv[2][:40], sys.argv[2][40:]):\n"
-        "        file.write(piece); file.flush(); time.sleep(0.7)\n"
+        "        file.write(piece); file.flush(); time.sleep(0.3)\n"
     )
     words = [sys.executable, "-c", program, str(folder / "jobstart_hccl.json"), json.dumps(TWO_PODS)]
     with subprocess.Popen(words) as writer:

@@ -1,13 +1,11 @@
 """The sum over ranks, under a real mpirun."""
 
-import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-MPIRUN = Path(sys.executable).parent / "mpirun"
+from tests.places import AS_ROOT, MPIRUN
 
 SUM = """
 import numpy as np
@@ -26,7 +24,6 @@ print("equal")
 
 @pytest.mark.skipif(not MPIRUN.exists(), reason="needs the extra mpi, which brings mpirun")
 def test_all_pieces_of_all_arrays_are_summed() -> None:
-    root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
-    command = [str(MPIRUN), "-n", "2", "--oversubscribe", *root, sys.executable, "-c", SUM]
+    command = [str(MPIRUN), "-n", "2", "--oversubscribe", *AS_ROOT, sys.executable, "-c", SUM]
     done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=120)
     assert done.stdout == "equal\nequal\n", done.stderr

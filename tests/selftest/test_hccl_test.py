@@ -31,16 +31,6 @@ def test_reads_rows_with_their_line_numbers() -> None:
     assert rows[1].seconds == pytest.approx(1e-4)
 
 
-def test_the_row_that_contradicts_itself_is_named() -> None:
-    found = [row.contradiction for row in read_rows(OUTPUT, "run.log")]
-    assert found == [
-        None,
-        None,
-        "line 5: 33554432 bytes in 1345.6 us are 24.94 GB/s, but the row says 48.59 GB/s",
-        None,
-    ]
-
-
 def test_a_time_of_zero_is_a_contradiction() -> None:
     (row,) = read_rows("64 | 0.00 | 1.0 | success", "run.log")
     assert row.contradiction == "line 1: 64 bytes in 0 us is not possible"

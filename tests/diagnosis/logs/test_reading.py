@@ -50,7 +50,7 @@ from hccl_kit.diagnosis.logs.reading import read
 from tests.diagnosis.logs.lines import GROUP, TIME, events_of, facts_of, info, plog
 from tests.launch.jobs import clean_environ
 from tests.places import ROOT
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE, wait_until
 
 WAITED = plog("wait socket establish timeout, role[1] rank[9] timeout[120 s]")
 NAME = "plog-77_20250615150640500.log"
@@ -326,7 +326,7 @@ def test_lines_of_a_hundred_megabytes_take_bounded_memory(tmp_path: Path) -> Non
     assert kinds(evidence) == ["LinkTimedOut"]
     assert evidence.events[0].place.line == 2
     assert "too long" in evidence.notes[0]
-    assert time.monotonic() - started < 30
+    assert time.monotonic() - started < PATIENCE
 
 
 def test_a_repetitive_log_keeps_its_first_and_last_lines(tmp_path: Path) -> None:

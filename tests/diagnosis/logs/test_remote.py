@@ -15,6 +15,7 @@ from hccl_kit.diagnosis.logs.reading import read
 from hccl_kit.diagnosis.logs.remote import Host, Remote
 from tests.diagnosis.logs.lines import plog
 from tests.interrupts import assert_unseen_interrupt_ends
+from tests.waiting import PATIENCE
 
 NAME = "plog-77_20250615150640500.log"
 # ruff: noqa: E501 - a line of a script is not wrapped
@@ -24,9 +25,9 @@ case $1 in
     10.0.0.1 | 10.0.0.2) cd "$0.d/$1" && eval "$2" ;;
     10.0.0.3) echo "ssh: connect to host 10.0.0.3 port 22: Connection refused" >&2; exit 255 ;;
     10.0.0.4) head -c 100000 /dev/zero | tr '\\0' x ;;
-    10.0.0.5) sleep 60 ;;
+    10.0.0.5) exec sleep 600 ;;
     10.0.0.7) cd "$0.d/10.0.0.1" && head -c 20000000 /dev/zero | tr '\\0' x >&2; tar -cf - . ; yes "x: denied" | head -n 500000 >&2 ;;
-    10.0.0.8) sleep 30 >/dev/null & echo "no such folder" >&2; exit 1 ;;
+    10.0.0.8) sleep 120 >/dev/null & echo "no such folder" >&2; exit 1 ;;
     10.0.0.6) cd "$0.d/10.0.0.1" && tar --sort=name -cf - . | head -c 4200 ;;
 esac
 """
@@ -61,7 +62,7 @@ def test_a_host_that_fails_is_a_note(ssh: Path) -> None:
     evidence = read(
         [], remote=Remote([*hosts(3, 4, 5, 6, 1), Host("bad", "-oProxyCommand=x")], [str(ssh)], "my logs", 3.0)
     )
-    assert time.monotonic() - started < 20
+    assert time.monotonic() - started < PATIENCE
     assert {event.process.worker for event in evidence.events} == {"n1", "my logs"}  # n6 sends a nested folder
     assert [note for note in evidence.notes if note.startswith("the logs of")] == [
         "the logs of n3 cannot be read: ssh: connect to host 10.0.0.3 port 22: Connection refused",
@@ -93,7 +94,7 @@ def test_a_child_that_keeps_stderr_open_does_not_delay_the_answer(ssh: Path) -> 
     started = time.monotonic()
     with pytest.raises(KitError, match="the logs of n8 cannot be read: no such folder"):
         read([], remote=Remote(hosts(8), [str(ssh)]))
-    assert time.monotonic() - started < 20
+    assert time.monotonic() - started < 100
 
 
 def test_if_every_host_fails_it_is_an_error(ssh: Path) -> None:

@@ -4,11 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hccl_kit.check.rule_pages import HEADINGS, as_sections
 from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.plan import plan
-from hccl_kit.launch.rules import PLAN_RULES, check_plan
-from hccl_kit.launch.rules.mpi import RULES
+from hccl_kit.launch.rules import check_plan
 from hccl_kit.table.model import Device, RankTable, Server
 from tests.launch.ways import servers
 
@@ -23,65 +21,12 @@ def found(table: RankTable, way: str) -> list[tuple[str, str]]:
     return [(one.rule, one.message) for one in check_plan(plan(table, ["true"]), TableFile("t.json", ""), way)]
 
 
-BAD = [
-    (
-        "HK501",
-        "mpirun",
-        servers((0, 1), (2, 3)),
-        'server "192.0.2.2" has cards 2, 3, server "192.0.2.1" has cards 0, 1; '
-        "mpirun needs the same cards on every node",
-    ),
-    (
-        "HK501",
-        "mpirun",
-        servers((4, 5), (4, 5, 6), (4, 5, 7)),
+def test_the_server_that_differs_from_most_is_named() -> None:
+    message = (
         'server "192.0.2.3" has cards 4, 5, 7, server "192.0.2.2" has cards 4, 5, 6; '
-        "mpirun needs the same cards on every node",
-    ),
-    *(
-        (
-            "HK502",
-            way,
-            servers((1, 0)),
-            'server "192.0.2.1" has cards 1, 0 for ranks 0, 1; this launcher gives local rank i the i-th card',
-        )
-        for way in ("mpirun", "msrun")
-    ),
-    (
-        "HK503",
-        "msrun",
-        servers((0, 1), (0,)),
-        'server "192.0.2.2" has 1 rank, server "192.0.2.1" has 2 ranks; msrun needs the same number on every node',
-    ),
-    *(
-        ("HK504", way, interleaved(), 'server "192.0.2.1" has ranks 0, 2; this launcher numbers ranks node by node')
-        for way in ("mpirun", "msrun")
-    ),
-    *(
-        (
-            "HK505",
-            way,
-            servers((0,), (0,), ids=("rack 1", "b")),
-            'server "rack 1" is neither an address nor a host name; the others must reach it, since it has rank 0',
-        )
-        for way in ("bash", "msrun")
-    ),
-    (
-        "HK506",
-        "mpirun",
-        servers((0,), (0,), ids=("a", "b slots=8")),
-        'server "b slots=8" is neither an address nor a host name; mpirun must reach it by ssh',
-    ),
-]
-
-
-@pytest.mark.parametrize(("rule", "way", "table", "message"), BAD, ids=[f"{rule}-{way}" for rule, way, *_ in BAD])
-def test_a_plan_that_breaks_a_rule_is_reported(rule: str, way: str, table: RankTable, message: str) -> None:
-    assert found(table, way) == [(rule, message)]
-
-
-def test_every_rule_is_broken_by_some_plan() -> None:
-    assert {rule for rule, *_ in BAD} == {rule.id for rule in RULES}
+        "mpirun needs the same cards on every node"
+    )
+    assert found(servers((4, 5), (4, 5, 6), (4, 5, 7)), "mpirun") == [("HK501", message)]
 
 
 @pytest.mark.parametrize("way", ["mpirun", "msrun"])
@@ -112,12 +57,3 @@ def test_a_name_that_a_hostfile_cannot_represent_is_refused(name: str) -> None:
     if found(servers((0,), (0,), ids=(name, "b")), "mpirun") == []:
         assert len(name.split()) == 1
         assert not set(name) & set("#=,;\"'$`\\")
-
-
-def test_every_rule_has_a_page_and_a_unique_id() -> None:
-    ids = [rule.id for rule in PLAN_RULES]
-    assert len(set(ids)) == len(ids)
-    for rule in RULES:
-        summary, sections = as_sections(rule)
-        assert summary
-        assert tuple(sections) == HEADINGS

@@ -2,11 +2,9 @@
 
 import pytest
 
-from hccl_kit.check.rule_pages import HEADINGS, as_sections
 from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.plan import plan
 from hccl_kit.launch.rules import check_plan
-from hccl_kit.launch.rules.slurm import RULES
 from hccl_kit.table.model import RankTable
 from tests.launch.ways import servers
 
@@ -27,16 +25,6 @@ def test_a_name_that_no_node_can_have_is_reported(name: str) -> None:
     assert found(table, "bash") == []
 
 
-def test_different_numbers_of_cards_are_reported() -> None:
-    assert found(servers((0,), (0, 1, 2), (4, 5))) == [
-        (
-            "HK521",
-            "warning",
-            'server "192.0.2.1" has 1 rank and server "192.0.2.2" 3: Slurm is asked for 3 tasks on every node',
-        )
-    ]
-
-
 @pytest.mark.parametrize(
     "table",
     [servers(range(8)), servers((4, 5), (6, 1)), servers((0,), (0,), ids=("fd00::1", "node-2.rack_1.example.org"))],
@@ -44,11 +32,3 @@ def test_different_numbers_of_cards_are_reported() -> None:
 )
 def test_a_plan_that_breaks_no_rule_has_no_finding(table: RankTable) -> None:
     assert found(table) == []
-
-
-def test_every_rule_has_a_page() -> None:
-    assert [rule.id for rule in RULES] == ["HK520", "HK521"]
-    for rule in RULES:
-        summary, sections = as_sections(rule)
-        assert summary
-        assert tuple(sections) == HEADINGS

@@ -11,14 +11,13 @@ import cv2
 import pytest
 
 from hccl_kit.ocr.drawing import HEADER, ROW
-from tests.ocr.run_tool import assert_refused, summary, tool
+from tests.ocr.run_tool import assert_refused, refusals, summary, together, tool
 
 pytestmark = pytest.mark.train
 
 
-@pytest.mark.parametrize("name", ["eval", "predict", "export"])
 def test_a_configuration_that_extends_another_uses_its_own_weights_and_names_them(
-    run: Path, words: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+    run: Path, words: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The other training has left weights too."""
     monkeypatch.chdir(tmp_path)
@@ -29,21 +28,22 @@ def test_a_configuration_that_extends_another_uses_its_own_weights_and_names_the
     best = tmp_path / "runs" / "mine" / "best.ckpt"
     os.utime(best, (0, 0))
     digest, time = hashlib.sha256(best.read_bytes()).hexdigest(), datetime.fromtimestamp(0).astimezone()
-    given: dict[str, list[object]] = {
-        "eval": ["-o", f"eval.dataset.dataset_root={words}", "--json"],
-        "predict": ["--images", words / "test", "--limit", 1, "--json", "found.json"],
-        "export": ["--format", "onnx"],
+    own = ("-c", "mine.yaml")
+    results = together(
+        ("eval", *own, "-o", f"eval.dataset.dataset_root={words}", "--json"),
+        ("predict", *own, "--images", words / "test", "--limit", 1, "--json", "found.json"),
+        ("export", *own, "--format", "onnx"),
+    )
+    for done in results:
+        assert done.returncode == 0, done.stderr
+        assert f"weights: runs/mine/best.ckpt, SHA-256 {digest[:12]}..., of {time.isoformat(' ')}\n" in done.stderr
+    assert json.loads(results[0].stdout)["weights"] == {
+        "path": "runs/mine/best.ckpt",
+        "sha256": digest,
+        "time": time.isoformat(" "),
     }
-    done = tool(name, "-c", "mine.yaml", *given[name])
-    assert done.returncode == 0, done.stderr
-    assert f"weights: runs/mine/best.ckpt, SHA-256 {digest[:12]}..., of {time.isoformat(' ')}\n" in done.stderr
-    if name == "eval":
-        named = {"path": "runs/mine/best.ckpt", "sha256": digest, "time": time.isoformat(" ")}
-        assert json.loads(done.stdout)["weights"] == named
-    elif name == "predict":
-        assert json.loads((tmp_path / "found.json").read_text())[0]["weights"] == [digest[:12]]
-    else:
-        assert best.with_name("best.onnx").is_file()
+    assert json.loads((tmp_path / "found.json").read_text())[0]["weights"] == [digest[:12]]
+    assert best.with_name("best.onnx").is_file()
 
 
 def test_the_evaluation_lists_misread_words(run: Path, tmp_path: Path) -> None:
@@ -60,34 +60,20 @@ def test_the_evaluation_lists_misread_words(run: Path, tmp_path: Path) -> None:
     assert cv2.imread(str(picture)).shape[0] == HEADER + 5 * ROW
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--picture", "a.txt"], "--picture a.txt: accepted: names that end in .png"),
-        (["--worst", "0"], "--worst is 0; accepted: 1 to 200"),
-    ],
-)
-def test_a_picture_that_cannot_be_written_is_refused_before_the_evaluation(
-    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], message: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    done = tool("eval", "-c", run / "train_config.yaml", *options, python=("-X", "importtime"))
-    assert done.returncode == 2
-    assert message in done.stderr
-    assert "mindspore" not in done.stderr
+def test_a_picture_that_cannot_be_written_is_refused_before_the_evaluation(run: Path) -> None:
+    command = ("eval", "-c", run / "train_config.yaml")
+    picture, worst = refusals((*command, "--picture", "a.txt"), (*command, "--worst", 0))
+    assert "--picture a.txt: accepted: names that end in .png" in picture
+    assert "--worst is 0; accepted: 1 to 200" in worst
 
 
-@pytest.mark.parametrize(
-    ("override", "expected"),
-    [
-        ("eval.ckpt_load_path=/dev/zero", "there is no checkpoint /dev/zero"),
-        ("eval.dataset.data_dir=.", "none of the 20 images of the evaluation can be read"),
-    ],
-)
-def test_an_evaluation_that_cannot_run_reports_the_reason(run: Path, override: str, expected: str) -> None:
-    load = f"eval.ckpt_load_path={run / 'best.ckpt'}"
-    done = tool("eval", "-c", run / "train_config.yaml", "-o", load, override)
-    assert_refused(done, 2, expected)
+def test_an_evaluation_that_cannot_run_reports_the_reason(run: Path) -> None:
+    command = ("eval", "-c", run / "train_config.yaml", "-o", f"eval.ckpt_load_path={run / 'best.ckpt'}")
+    weights, images = refusals(
+        (*command, "eval.ckpt_load_path=/dev/zero"), (*command, "eval.dataset.data_dir=."), heavy=()
+    )
+    assert "there is no checkpoint /dev/zero" in weights
+    assert "none of the 20 images of the evaluation can be read" in images
 
 
 @pytest.mark.long

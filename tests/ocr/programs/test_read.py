@@ -13,7 +13,7 @@ import pytest
 from hccl_kit.base.extra import install_extra
 from tests.ocr.data.images import write_png
 from tests.ocr.reader.test_engine import page
-from tests.ocr.run_tool import assert_refused, tool
+from tests.ocr.run_tool import assert_refused, refusals, tool
 from tests.places import ROOT
 
 pytestmark = pytest.mark.train
@@ -76,23 +76,20 @@ def test_a_folder_is_read(pages: Path, tmp_path: Path, engine: str) -> None:
 
 @pytest.mark.usefixtures("weights")
 def test_an_invalid_request_is_refused_at_once(pages: Path, tmp_path: Path) -> None:
+    """Also that of predict without a configuration, which is the same program."""
     (tmp_path / "taken.json").write_text("mine")
-    for options, code, message in (
-        ((tmp_path / "no.png",), 2, f"there is no image or folder {tmp_path}/no.png"),
-        ((pages, "--limit", 0), 2, "--limit is 0; accepted: 1 or more"),
-        ((pages, "--json", tmp_path / "taken.json"), 2, "--json: "),
-        ((pages, "--picture", tmp_path / "x", "--json", tmp_path / "x"), 2, f"{tmp_path}/x is named for two outputs"),
-    ):
-        done = tool("read", *options, python=("-X", "importtime"))
-        assert_refused(done, code, message)
-        assert "| mindspore" not in done.stderr
+    absent, twice = tmp_path / "no.png", tmp_path / "x"
+    cases: dict[tuple[object, ...], str] = {
+        ("read", absent): f"there is no image or folder {absent}",
+        ("read", pages, "--limit", 0): "--limit is 0; accepted: 1 or more",
+        ("read", pages, "--json", tmp_path / "taken.json"): "--json: ",
+        ("read", pages, "--picture", twice, "--json", twice): f"{twice} is named for two outputs",
+        ("predict", "--images", absent): f"there is no image or folder {absent}",
+        ("predict", "--images", pages, "--labels", "x.txt"): "error: these need --config: --labels",
+    }
+    for message, errors in zip(cases.values(), refusals(*cases, heavy=["mindspore"]), strict=True):
+        assert message in errors
     assert (tmp_path / "taken.json").read_text() == "mine"
-
-
-def test_predict_without_a_configuration_runs_the_same_program(tmp_path: Path) -> None:
-    assert_refused(
-        tool("predict", "--images", tmp_path / "no.png"), 2, f"there is no image or folder {tmp_path}/no.png"
-    )
 
 
 def test_without_weights_one_line_shows_how_to_install_them(pages: Path) -> None:
@@ -109,9 +106,3 @@ runpy.run_path({str(ROOT / "tools" / "read.py")!r}, run_name="__main__")
 """
     done = subprocess.run([sys.executable, "-c", hiding], capture_output=True, text=True, check=False, cwd=ROOT)
     assert_refused(done, 2, "which is not installed", f"fix: {install_extra('weights')}")
-
-
-def test_configuration_options_need_a_configuration(pages: Path) -> None:
-    done = tool("predict", "--images", pages, "--labels", "x.txt")
-    assert done.returncode == 2
-    assert "error: these need --config: --labels" in done.stderr

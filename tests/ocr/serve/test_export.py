@@ -19,7 +19,7 @@ from hccl_kit.ocr.checkpoints import checkpoint
 from hccl_kit.ocr.models import crnn_small, db, east, pse, rare, tps
 from hccl_kit.ocr.serve import export, export_metadata
 from hccl_kit.ocr.tasks import recipes
-from tests.ocr.run_tool import CONFIG, tool
+from tests.ocr.run_tool import CONFIG, refusals, tool
 from tests.places import ROOT, shipped_configs
 
 pytest.importorskip("onnxruntime")  # part of the extra `export`
@@ -245,24 +245,17 @@ def test_a_path_with_a_suffix_is_one_file_and_force_overwrites_it(tmp_path: Path
     assert sorted(path.name for path in tmp_path.iterdir()) == ["best.ckpt", "x.onnx"]
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--format", "onnx"], "error: --output: best.onnx already exists"),
-        (["--output", "best.onnx"], "error: --output: best.onnx already exists"),
-        (
-            ["--output", "best.onnx", "--format", "both"],
-            "error: --output best.onnx names one file of format onnx, and --format is both",
-        ),
-    ],
-)
-def test_an_unusable_output_path_is_reported_at_once(tmp_path: Path, options: list[str], message: str) -> None:
+def test_an_unusable_output_path_is_reported_at_once(tmp_path: Path) -> None:
     for name in ("best.ckpt", "best.onnx"):
         (tmp_path / name).write_text("mine")
-    done = tool("export", "-c", CONFIG, "-o", "eval.ckpt_load_path=best.ckpt", *options, python=("-X", "importtime"))
-    assert done.returncode == 2
-    assert message in done.stderr
-    assert "| mindspore" not in done.stderr
+    command = ("export", "-c", CONFIG, "-o", "eval.ckpt_load_path=best.ckpt")
+    output = ("--output", "best.onnx")
+    *existing, both = refusals(
+        (*command, "--format", "onnx"), (*command, *output), (*command, *output, "--format", "both")
+    )
+    for errors in existing:
+        assert "error: --output: best.onnx already exists" in errors
+    assert "error: --output best.onnx names one file of format onnx, and --format is both" in both
     assert (tmp_path / "best.onnx").read_text() == "mine"
 
 

@@ -12,7 +12,7 @@ from hccl_kit.ocr import config
 from hccl_kit.ocr.data.guard import guards
 from hccl_kit.ocr.tasks import recipes
 from hccl_kit.ocr.train.summary import forgetting
-from tests.ocr.run_tool import CONFIG, assert_refused, summary, tool, train
+from tests.ocr.run_tool import CONFIG, refusals, summary, together, train
 from tests.places import ROOT
 
 pytestmark = pytest.mark.train
@@ -61,26 +61,24 @@ def test_a_training_scores_each_set_with_its_first_and_its_best_weights(run: Pat
     reported = training_run.described(tmp_path)["guard"]
     assert {when: reported[f"train_gt.txt {when}"] for when in exact} == exact
 
-    done = tool("eval", "-c", tmp_path / "train_config.yaml")
+    done, as_json = together(*(("eval", "-c", tmp_path / "train_config.yaml", *more) for more in ((), ("--json",))))
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert lines[-10].split() == ["eval.dataset", "rendered", str(labels)]
     table = {cells[0]: cells[1:] for line in lines[-9:] if (cells := line.split())}
     assert table["words"] == ["20", "200", "96"]
     assert table["norm_edit_distance"][1:] == [f"{rows['best']['norm_edit_distance']:.4f}" for rows in guard.values()]
-    done = tool("eval", "-c", tmp_path / "train_config.yaml", "--json")
-    assert json.loads(done.stdout)["guard"][str(labels)] == pytest.approx(guard[str(labels)]["best"])
+    assert json.loads(as_json.stdout)["guard"][str(labels)] == pytest.approx(guard[str(labels)]["best"])
 
 
-@pytest.mark.parametrize("name", ["none.txt", "rendered"])
-def test_a_set_that_is_not_there_is_an_error_before_anything_is_read(words: Path, name: str) -> None:
-    expected = {
-        "none.txt": "eval.guard: cannot read none.txt",
-        "rendered": "rendered lines are for text recognition, and model.type is det",
-    }
-    file = CONFIG if name == "none.txt" else ROOT / "configs" / "det" / "dbnet" / "db_r18_icdar15.yaml"
-    done = tool("eval", "-c", file, "-o", f"eval.dataset.dataset_root={words}", f"eval.guard={name}")
-    assert_refused(done, 2, expected[name])
+def test_a_set_that_is_not_there_is_an_error_before_anything_is_read(words: Path) -> None:
+    data = f"eval.dataset.dataset_root={words}"
+    absent, rendered = refusals(
+        ("eval", "-c", CONFIG, "-o", data, "eval.guard=none.txt"),
+        ("eval", "-c", ROOT / "configs/det/dbnet/db_r18_icdar15.yaml", "-o", data, "eval.guard=rendered"),
+    )
+    assert "eval.guard: cannot read none.txt" in absent
+    assert "rendered lines are for text recognition, and model.type is det" in rendered
 
 
 def test_images_are_beside_the_labels_or_in_a_subfolder_of_their_name(words: Path, tmp_path: Path) -> None:

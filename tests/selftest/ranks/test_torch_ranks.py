@@ -8,12 +8,12 @@ import pytest
 
 from hccl_kit.selftest.bandwidth import OPERATORS
 from hccl_kit.selftest.ranks.measure import Seat, arithmetic, collectives
+from tests.on_use import OnUse, on_use
 
 pytestmark = pytest.mark.train
 
-ranks = pytest.importorskip("hccl_kit.selftest.ranks.torch_ranks")
-devices = pytest.importorskip("hccl_kit.selftest.ranks.torch_devices")
-dist = pytest.importorskip("torch.distributed")
+dist = on_use("torch.distributed")
+ranks, devices = OnUse("hccl_kit.selftest.ranks.torch_ranks"), OnUse("hccl_kit.selftest.ranks.torch_devices")
 
 
 class Alone:

@@ -11,7 +11,6 @@ from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.data.synthetic import fonts
 from hccl_kit.ocr.data.synthetic.fonts import LARGEST, SMALLEST, Font, Fonts
 from hccl_kit.ocr.programs import render_words
-from tests.ocr.run_tool import tool
 
 TTF = Path(mpl.get_data_path()) / "fonts" / "ttf"
 SETS = ("train", "test")
@@ -69,10 +68,8 @@ def test_the_program_draws_texts_of_the_user(tmp_path: Path) -> None:
     texts = [f"Größe {number}" for number in range(20)]
     (tmp_path / "texts.txt").write_text("\n".join([*texts, "", "  "]), encoding="utf-8")
     out = tmp_path / "out"
-    done = tool(
-        "render_words", "--output", out, "--texts", tmp_path / "texts.txt", "--font", SANS, "--train", 30, "--test", 4
-    )
-    assert done.returncode == 0, done.stderr
+    options = ("--texts", tmp_path / "texts.txt", "--font", SANS, "--train", 30, "--test", 4)
+    assert render_words.main(["--output", str(out), *map(str, options)]) == 0
     rows = {name: [row.split("\t") for row in (out / f"{name}_gt.txt").read_text().splitlines()] for name in SETS}
     assert [text for _, text in rows["test"]] == [texts[0], texts[10], texts[0], texts[10]]
     assert {text for _, text in rows["train"]} <= set(texts) - {texts[0], texts[10]}
@@ -83,7 +80,7 @@ def test_the_program_draws_texts_of_the_user(tmp_path: Path) -> None:
 def test_the_program_draws_strings_of_a_dictionary(tmp_path: Path) -> None:
     (tmp_path / "dict.txt").write_text("α\nβ\nγ\n", encoding="utf-8")
     options = ("--dict", tmp_path / "dict.txt", "--font", SANS, "--train", 20, "--test", 5)
-    assert tool("render_words", "--output", tmp_path / "out", *options).returncode == 0
+    assert render_words.main(["--output", str(tmp_path / "out"), *map(str, options)]) == 0
     rows = [row for name in SETS for row in (tmp_path / "out" / f"{name}_gt.txt").read_text().splitlines()]
     assert set("".join(row.split("\t")[1] for row in rows)) == set("αβγ")
 

@@ -8,9 +8,10 @@ from mindspore import Tensor
 
 from hccl_kit.ocr.models.ppocr import folding
 from hccl_kit.ocr.models.ppocr.convolutions import Dilated
+from tests.on_use import on_use
 
-torch = pytest.importorskip("torch")
-db_fpn = pytest.importorskip("rapidocr.inference_engine.pytorch.networks.necks.db_fpn", exc_type=ImportError)
+torch = on_use("torch")
+db_fpn = on_use("rapidocr.inference_engine.pytorch.networks.necks.db_fpn")
 
 pytestmark = [pytest.mark.train, pytest.mark.torch, pytest.mark.usefixtures("pynative")]
 

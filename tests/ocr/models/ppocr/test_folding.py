@@ -7,9 +7,10 @@ import pytest
 
 from hccl_kit.ocr.models.ppocr import folding
 from hccl_kit.ocr.models.ppocr.folding import Convolution, Norm
+from tests.on_use import on_use
 
-torch = pytest.importorskip("torch")
-functional = torch.nn.functional
+torch = on_use("torch")
+functional = on_use("torch.nn.functional")
 
 pytestmark = pytest.mark.torch
 

@@ -14,10 +14,11 @@ from hccl_kit.ocr.adapt import pretrained
 from hccl_kit.ocr.models.ppocr import lcnet_v3, lcnet_v4, pages
 from tests.ocr.models.ppocr.test_pages import MEDIUM, MOBILE, SMALL, TINY
 from tests.ocr.models.ppocr.theirs import block_configs, randomised
+from tests.on_use import on_use
 
-torch = pytest.importorskip("torch")
-safetensors = pytest.importorskip("safetensors.torch")
-transformers = pytest.importorskip("transformers", minversion="5.8")
+torch = on_use("torch")
+safetensors = on_use("safetensors.torch")
+transformers = on_use("transformers", "5.8")
 
 pytestmark = [pytest.mark.train, pytest.mark.torch, pytest.mark.usefixtures("pynative")]
 
