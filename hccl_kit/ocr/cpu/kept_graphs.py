@@ -24,7 +24,8 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -95,19 +96,10 @@ def keep(
         sweep(folder)
         sweep(folder.parent)
         _forget_oldest(folder.parent)
-        kept = _Folder(folder, world.rank, _process(folder.parent), say)
-    except OSError as error:
-        say(Message("cpu.graphs-not-written", "compiled graphs are not kept: {reason}", reason=error))
-        return
-    except KitError as error:
-        say(
-            Message(
-                "cpu.graphs-not-private",
-                "compiled graphs are not kept: {reason} ({hint})",
-                reason=error.message,
-                hint=error.hint,
-            )
-        )
+        kept = _Folder(folder, world.rank, _process(folder.parent), lru_cache(None)(say))
+    except (OSError, KitError) as error:
+        reason = f"{error.message} ({error.hint})" if isinstance(error, KitError) else error
+        say(Message("cpu.graphs-not-kept", "compiled graphs are not kept: {reason}", reason=reason))
         return
     for title, cell in cells.items():
         _follow(cell, title, kept)
@@ -152,7 +144,7 @@ class _Folder:
     rank: int
     process: _Process
     say: Callable[[str], None]
-    said: set[str] = field(default_factory=set)
+    """Reports a line once: images of each width have a graph of their own."""
 
     @contextmanager
     def compiling(self, key: str, title: str, cell: nn.Cell) -> Iterator[None]:
@@ -165,7 +157,7 @@ class _Folder:
             with suppress(KitError, DecodeError):
                 self._write(key, made, title, cell)
         elif known is not None:
-            self._say_once(Message("cpu.graphs-taken", "compiled graphs are taken from {folder}", folder=self.path))
+            self.say(Message("cpu.graphs-taken", "compiled graphs are taken from {folder}", folder=self.path))
 
     def _write(self, key: str, graph: bytes, title: str, cell: nn.Cell) -> None:
         """Keep the graph, unless another start could not use it.
@@ -173,7 +165,7 @@ class _Folder:
         Raises DecodeError if MindSpore has not written it to its end, KitError if there is no room for it.
         """
         if reason := _obstacle(ModelProto.FromString(graph), cell):
-            self._say_once(
+            self.say(
                 Message(
                     "cpu.graph-not-kept",
                     "the graph of {title} is compiled at each start: {reason}",
@@ -183,12 +175,6 @@ class _Folder:
             )
             return
         write_atomically(self.path / key, hashlib.sha256(graph).digest() + graph, mode=0o600)
-
-    def _say_once(self, line: str) -> None:
-        """Report a line once: images of each width have a graph of their own."""
-        if line not in self.said:
-            self.said.add(line)
-            self.say(line)
 
     def _read(self, key: str) -> bytes | None:
         """The graph for `key`, if there is a whole one."""

@@ -7,8 +7,8 @@ run, epoch and number of the sample: results do not depend on the rank or thread
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Generic, Protocol, TypeVar
+from dataclasses import replace
+from typing import Any, Protocol, TypeVar
 
 import cv2
 import numpy as np
@@ -27,33 +27,6 @@ class ImageTransform(Protocol):
 
     def __call__(self, sample: S, generator: np.random.Generator, /) -> S:
         """The sample with another image."""
-
-
-@dataclass(frozen=True, slots=True)
-class Mix(Generic[S]):
-    """A transform that combines a sample with others of the training set, drawn by the same generator.
-
-    `mix` gets a function that returns one more sample, made by `prepare`: in a pipeline, the transforms before this
-    one. It returns None for a sample that cannot be read, which is reported when its own turn comes, and if there are
-    no others.
-    """
-
-    mix: Callable[[S, np.random.Generator, Callable[[], S | None]], S]
-    prepare: Transform[S] = field(default=lambda sample, _: sample)
-
-    def __call__(self, sample: S, generator: np.random.Generator) -> S:
-        """The sample with parts of others."""
-
-        def another() -> S | None:
-            if not sample.others:
-                return None
-            other: S = sample.others[int(generator.integers(len(sample.others)))]
-            try:
-                return self.prepare(other, generator)
-            except BadSampleError:
-                return None
-
-        return self.mix(sample, generator, another)
 
 
 IMAGENET = {"mean": (123.675, 116.28, 103.53), "std": (58.395, 57.12, 57.375)}
@@ -213,12 +186,15 @@ def colour_jitter(
 
 
 def _around_one(name: str, value: float | Sequence[float]) -> tuple[float, float]:
-    low, high = (max(0.0, 1 - value), 1 + value) if isinstance(value, (int, float)) else value
-    if not 0 <= low <= high:
+    if isinstance(value, (int, float)):
+        return max(0.0, 1 - value), 1 + value
+    return ascending(f"RandomColorAdjust: {name}", value)
+
+
+def ascending(name: str, values: Sequence[float]) -> tuple[float, float]:
+    """The two numbers of a range. Raises KitError if the first one is greater."""
+    if values[0] > values[1]:
         raise KitError(
-            "ocr.transforms.randomcoloradjust-number-0",
-            "RandomColorAdjust: {name} is {value}; accepted: a number from 0 on, or [lowest, highest]",
-            name=name,
-            value=value,
+            "ocr.transforms.range", "{name} is {values}; accepted: [lowest, highest]", name=name, values=list(values)
         )
-    return low, high
+    return values[0], values[1]
