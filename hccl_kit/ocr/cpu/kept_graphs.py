@@ -4,13 +4,11 @@ MindSpore's own cache (2.10) numbers graphs by the order in which a process comp
 was started, nothing else. After any other change, or in another order, it takes the graph of another network. So here
 its cache holds one graph at a time: before a cell is compiled, the graph that is kept under a digest of everything it
 depends on is put where MindSpore looks for it. If there is none, MindSpore compiles, and its file is kept under that
-digest. Every rank of a job has a folder of its own, and decides alone: a graph that is taken computes what the compiled
-one does.
+digest. Every rank has a folder of its own and decides alone: a graph that is taken computes what the compiled one does.
 
 A graph from the cache uses the parameters of the cell that is called, by their names; of any other it has a copy. So
 cells hold parameters as attributes or in a ParameterTuple, which registers them, not in a tuple. The graph of a cell
-that does not is not kept. Nor is one that draws random numbers: it holds the seed, and trainings with other seeds share
-the graphs of a network.
+that does not is not kept. Nor is one that draws random numbers: it holds the seed, and other seeds share the graphs.
 """
 
 from __future__ import annotations
@@ -35,6 +33,7 @@ from mindspore import Parameter, Tensor, nn
 from mindspore.train.mind_ir_pb2 import ModelProto
 
 from hccl_kit.base.atomic_file import write_atomically
+from hccl_kit.base.bounded_file import read_bounded
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.leftovers import sweep
 from hccl_kit.base.message import Message
@@ -86,11 +85,10 @@ def keep(
     compiled as usual with another MindSpore, if the folder cannot be written or others may change it, which `say`
     reports, and if one of MindSpore's variables is set: MS_COMPILER_CACHE_ENABLE=0 switches this off.
     """
-    environ = os.environ  # the environment that MindSpore reads
-    if not _usable(world, environ):
+    if not _usable(world, os.environ):
         return
     try:
-        folder = cache(environ) / "graphs" / name(facts(config, world, network, operators, environ))
+        folder = cache(os.environ) / "graphs" / name(facts(config, world, network, operators, os.environ))
         make_private(folder)
         os.utime(folder)
         sweep(folder)
@@ -178,12 +176,10 @@ class _Folder:
 
     def _read(self, key: str) -> bytes | None:
         """The graph for `key`, if there is a whole one."""
-        with suppress(OSError):
-            path = self.path / key
-            if path.stat().st_size <= MAX_BYTES:
-                content = path.read_bytes()
-                digest, graph = content[:32], content[32:]
-                return graph if hashlib.sha256(graph).digest() == digest else None
+        with suppress(KitError):
+            content = read_bounded(self.path / key, MAX_BYTES)
+            digest, graph = content[:32], content[32:]
+            return graph if hashlib.sha256(graph).digest() == digest else None
         return None
 
 
@@ -239,8 +235,7 @@ _processes: list[_Process] = []
 
 
 def _process(parent: Path) -> _Process:
-    if not _processes:
-        _processes.append(_Process(parent))
+    _processes.extend([] if _processes else [_Process(parent)])
     return _processes[0]
 
 
@@ -299,8 +294,7 @@ def _usable(world: World, environ: Mapping[str, str]) -> bool:
     """Whether graphs can be kept. MindSpore's cache parses the script that was started."""
     if world.device_target != "CPU" or {ENABLE, PLACE} & set(environ) or version.installed() != version.MINDSPORE:
         return False
-    try:
+    with suppress(OSError, ValueError, SyntaxError):
         ast.parse(Path(sys.argv[0]).read_bytes())
-    except (OSError, ValueError, SyntaxError):
-        return False
-    return True
+        return True
+    return False
