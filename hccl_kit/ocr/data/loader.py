@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeVar
 
 import cv2
@@ -117,11 +117,15 @@ def train_batch(
     `seed` is that of the run and the epoch; with the number of the sample it seeds the transforms. `kept` are samples
     of former batches. Raises KitError if no sample can be used.
     """
+
+    def prepare(index: int, generator: np.random.Generator) -> Any:
+        return transform(replace(samples[index], others=samples), generator)
+
     kept = kept or KeptSamples(0)
     good, bad = [], []
     for index in map(int, indices):
         try:
-            good.append(kept.sample(index, seed, lambda index, generator: transform(samples[index], generator)))
+            good.append(kept.sample(index, seed, prepare))
         except BadSampleError as error:
             bad.append((samples[index], str(error)))
     if not good:

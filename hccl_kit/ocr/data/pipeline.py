@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -10,11 +11,11 @@ import cv2
 import numpy as np
 
 from hccl_kit.ocr.data import transforms
-from hccl_kit.ocr.data.lines import line_augment, line_transforms
-from hccl_kit.ocr.data.pages import border_map, east_maps, page_moves, page_transforms, pse_maps, shrink_map
+from hccl_kit.ocr.data.lines import line_augment, line_join, line_transforms, rec_augment
+from hccl_kit.ocr.data.pages import border_map, copy_paste, east_maps, page_moves, page_transforms, pse_maps, shrink_map
 from hccl_kit.ocr.data.pages.views import join
 from hccl_kit.ocr.data.samples import BadSampleError
-from hccl_kit.ocr.data.transforms import Transform
+from hccl_kit.ocr.data.transforms import Mix, Transform
 
 TRANSFORMS: Mapping[str, Callable[..., Transform[Any]]] = {
     "DecodeImage": transforms.decode_image,
@@ -38,6 +39,8 @@ TRANSFORMS: Mapping[str, Callable[..., Transform[Any]]] = {
     "SVTRDeterioration": line_augment.deterioration,
     "CVColorJitter": transforms.colour_jitter,
     "SVTRRecAug": line_augment.svtr_augment,
+    "RecAug": rec_augment.rec_augment,
+    "RecConAug": line_join.join_lines,
     "DetLabelEncode": page_transforms.encode_label,
     "DetResize": page_transforms.resize,
     "ScalePadImage": page_transforms.scale_pad,
@@ -45,9 +48,11 @@ TRANSFORMS: Mapping[str, Callable[..., Transform[Any]]] = {
     "ValidatePolygons": page_transforms.validate_polygons,
     "RandomHorizontalFlip": page_moves.flip,
     "RandomRotate": page_moves.rotate,
+    "RandomPerspective": page_moves.perspective,
     "RandomScale": page_moves.scale,
     "RandomCropWithBBox": page_moves.crop,
     "RandomCropWithMask": page_moves.crop_with_text,
+    "CopyPaste": copy_paste.copy_paste,
     "IaaAugment": page_moves.iaa_augment,
     "ShrinkBinaryMap": shrink_map.shrink_binary_map,
     "BorderMap": border_map.border_map,
@@ -57,16 +62,31 @@ TRANSFORMS: Mapping[str, Callable[..., Transform[Any]]] = {
 
 
 def pipeline(steps: Sequence[Mapping[str, Any]], *, without: Collection[str] = ()) -> Transform[Any]:
-    """The transforms of a configuration except `without`, as one; OpenCV errors become BadSampleError."""
-    rows = (row for step in steps for row in step.items())
-    joined = join(TRANSFORMS[name](**(options or {})) for name, options in rows if name not in without)
+    """The composition of a configuration's transforms except `without`; OpenCV errors become BadSampleError."""
+    made: list[Transform[Any]] = []
+    for name, options in (row for step in steps for row in step.items()):
+        if name in without:
+            continue
+        transform = TRANSFORMS[name](**(options or {}))
+        made.append(replace(transform, prepare=_chain(made)) if isinstance(transform, Mix) else transform)
+    whole = _chain(made)
 
     def apply(sample: Any, generator: np.random.Generator) -> Any:
         try:
-            for transform in joined:
-                sample = transform(sample, generator)
+            return whole(sample, generator)
         except cv2.error as error:  # such as for the rotation of an image with a side of more than 32,766 pixels
             raise BadSampleError(str(error).strip()) from error
+
+    return apply
+
+
+def _chain(transforms: Iterable[Transform[Any]]) -> Transform[Any]:
+    """The transforms one after the other, consecutive moves joined."""
+    joined = join(transforms)
+
+    def apply(sample: Any, generator: np.random.Generator) -> Any:
+        for transform in joined:
+            sample = transform(sample, generator)
         return sample
 
     return apply

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -22,12 +22,14 @@ class Sample:
     """An image with the path that names it.
 
     `image` is None until it is decoded, then HxWxC (uint8, later float32) and finally CxHxW. `data` returns the encoded
-    bytes if they are not in a file at `path` but in a database.
+    bytes if they are not in a file at `path` but in a database. `others` are the samples of the training set, so that a
+    transform may draw more of them; none in an evaluation.
     """
 
     path: Path
     image: NDArray[Any] | None = None
     data: Callable[[], bytes] | None = field(default=None, kw_only=True, compare=False)
+    others: Sequence[Any] = field(default=(), kw_only=True, compare=False, repr=False)
 
     def reduced(self: S, factor: int) -> S:
         """The sample after `image` was decoded at 1/factor of its size: coordinates in pixels are scaled."""

@@ -7,8 +7,8 @@ run, epoch and number of the sample: results do not depend on the rank or thread
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import Any, Protocol, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import Any, Generic, Protocol, TypeVar
 
 import cv2
 import numpy as np
@@ -27,6 +27,33 @@ class ImageTransform(Protocol):
 
     def __call__(self, sample: S, generator: np.random.Generator, /) -> S:
         """The sample with another image."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mix(Generic[S]):
+    """A transform that combines a sample with others of the training set, drawn by the same generator.
+
+    `mix` gets a function that returns one more sample, made by `prepare`: in a pipeline, the transforms before this
+    one. It returns None for a sample that cannot be read, which is reported when its own turn comes, and if there are
+    no others.
+    """
+
+    mix: Callable[[S, np.random.Generator, Callable[[], S | None]], S]
+    prepare: Transform[S] = field(default=lambda sample, _: sample)
+
+    def __call__(self, sample: S, generator: np.random.Generator) -> S:
+        """The sample with parts of others."""
+
+        def another() -> S | None:
+            if not sample.others:
+                return None
+            other: S = sample.others[int(generator.integers(len(sample.others)))]
+            try:
+                return self.prepare(other, generator)
+            except BadSampleError:
+                return None
+
+        return self.mix(sample, generator, another)
 
 
 IMAGENET = {"mean": (123.675, 116.28, 103.53), "std": (58.395, 57.12, 57.375)}

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.charset import Charset
 from hccl_kit.ocr.config import Config
-from hccl_kit.ocr.data.lines import image_shapes, line_transforms
+from hccl_kit.ocr.data.lines import image_shapes, line_join, line_transforms
 from hccl_kit.ocr.data.lines.line_sources import Lines, read_lines
 from hccl_kit.ocr.data.loader import Batch, Targets, stack_images
 from hccl_kit.ocr.data.samples import BadSampleError, TextLine
@@ -67,6 +67,7 @@ class Recognition:
         widths = (*line_images.bucket_widths(config, "train", width), width)
         for bucket in line_images.bucket_widths(config, "eval", width):
             sequence_length(bucket)  # raises KitError if the network cannot take it
+        _assert_joins_fit(config, self.longest, self.head.min_length, self.sequence_length)
         self.buckets = tuple((bucket, sequence_length(bucket)) for bucket in widths)
 
     def loss(self) -> nn.Cell:
@@ -254,6 +255,22 @@ def _label_options(config: Config) -> dict[str, Any]:
         if name in LABEL_TRANSFORMS:
             return {"max_text_len": line_transforms.MAX_TEXT_LEN[name], **options}
     raise lacks("train", " or ".join(line_transforms.MAX_TEXT_LEN))
+
+
+def _assert_joins_fit(config: Config, longest: int, min_length: Callable[[text_heads.Label], int], steps: int) -> None:
+    """Raises KitError if RecConAug may make a text that is too long for its label or for the network."""
+    for name, options in config.transforms("train"):
+        joined = options.get("max_text_length", line_join.MAX_TEXT_LENGTH)
+        if name == "RecConAug" and (joined > longest or min_length(tuple(range(joined))) > steps):
+            raise KitError(
+                "ocr.recognition.recconaug-max-text",
+                "RecConAug.max_text_length is {joined}, max_text_len of the labels {longest}; the "
+                "network gives {steps} time steps",
+                fix="lower it, or raise max_text_len and the width of image_shape",
+                joined=joined,
+                longest=longest,
+                steps=steps,
+            )
 
 
 def _assert_case(config: Config) -> None:

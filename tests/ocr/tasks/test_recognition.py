@@ -154,6 +154,18 @@ def test_lines_without_padding_have_one_width(option: str) -> None:
         task(config.load(CONFIG, options))
 
 
+@pytest.mark.parametrize(
+    ("longest", "steps", "fits"), [(12, 25, True), (13, 25, False), (12, 11, False), (11, 11, True)]
+)
+def test_joined_lines_fit_the_label_length_and_the_network(longest: int, steps: int, fits: bool) -> None:
+    joins = f"train.dataset.transform_pipeline.0={{RecConAug: {{max_text_length: {longest}}}}}"
+    if fits:
+        task(config.load(CONFIG, [joins]), steps=steps)
+        return
+    with pytest.raises(KitError, match=f"max_text_length is {longest}, max_text_len of the labels 12; .* {steps} time"):
+        task(config.load(CONFIG, [joins]), steps=steps)
+
+
 def test_lines_of_ppocr_are_padded_with_zeros_up_to_the_bucket_of_the_widest() -> None:
     """Height 48, ratio kept, (pixel / 255 - 0.5) / 0.5 and then zeros, like the input of PP-OCR's networks."""
     size = {"target_height": 48, "target_width": 320, "padding": True, "norm_before_pad": True}

@@ -50,12 +50,27 @@ def rotate(*, degrees: Sequence[float] = (-10, 10), expand_canvas: bool = True, 
     return Moves((move,))
 
 
+def perspective(*, distortion: float = 0.1, p: float = 0.3) -> Transform[Page]:
+    """With probability `p` a perspective view: each corner moves inwards by up to a share `distortion` of the sides."""
+
+    def move(view: View, generator: np.random.Generator) -> View:
+        if generator.random() >= p:
+            return view
+        height, width = view.size
+        corners = np.array([[0, 0], [width, 0], [width, height], [0, height]], np.float32)
+        inwards = generator.uniform(0, distortion, (4, 2)) * [width, height]
+        moved = corners + inwards * [[1, 1], [-1, 1], [-1, -1], [1, -1]]
+        return view.moved(cv2.getPerspectiveTransform(corners, moved.astype(np.float32)), view.size)
+
+    return Moves((move,))
+
+
 def scale(*, scale_range: Sequence[float], size_limits: Sequence[int] | None = None, p: float = 0.5) -> Transform[Page]:
     """Scaling by a factor from the range, the same in both directions.
 
     `size_limits`: no side becomes shorter than the first or longer than the second, if both limits can be met.
     """
-    lowest, highest = sorted(scale_range)
+    lowest, highest = ascending("RandomScale: scale_range", sorted(scale_range))
     shortest, longest = sorted(size_limits) if size_limits else (0, np.inf)
 
     def move(view: View, generator: np.random.Generator) -> View:

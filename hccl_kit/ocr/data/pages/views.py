@@ -19,7 +19,10 @@ from hccl_kit.ocr.data.pages.pages import Page, Polygons, assert_drawable
 from hccl_kit.ocr.data.transforms import Transform, image_of
 
 Matrix = NDArray[np.float64]
-"""An affine map from (x, y, 1) of the image to x and y of the view: shape (2, 3)."""
+"""Shape (3, 3): (x, y, 1) of the image to a multiple of (x, y, 1) of the view; an affine step may leave out row 3."""
+HORIZON = 0.1
+"""Least third coordinate of a corner: beyond the horizon of a perspective view, a corner far outside the page would
+come back on the other side."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +40,10 @@ class View:
 
     def moved(self, by: Matrix, size: tuple[int, int]) -> View:
         """The view after one more transform."""
-        polys = self.polys @ by[:, :2].T + by[:, 2]
-        return replace(self, matrix=_after(by, self.matrix), size=size, polys=polys.astype(np.float32))
+        step = by if len(by) == 3 else np.vstack([by, (0, 0, 1)])
+        polys = self.polys @ step[:, :2].T + step[:, 2]
+        polys = polys[..., :2] / np.maximum(polys[..., 2:], HORIZON)
+        return replace(self, matrix=step @ self.matrix, size=size, polys=polys.astype(np.float32))
 
 
 Move = Callable[[View, np.random.Generator], View]
@@ -63,7 +68,7 @@ class Moves:
             )
         image = image_of(page)
         height, width = image.shape[:2]
-        view = View(np.eye(2, 3), (height, width), page.polys, page.ignored)
+        view = View(np.eye(3), (height, width), page.polys, page.ignored)
         for move in self.moves:
             view = move(view, generator)
         content = view.size if view.canvas else None
@@ -102,15 +107,18 @@ def enlarged(view: View, shortest: int) -> View:
 def _draw(image: NDArray[Any], view: View) -> NDArray[Any]:
     """Draw the pixels of a view."""
     height, width = view.size
-    if view.size == image.shape[:2] and (view.matrix == np.eye(2, 3)).all():
+    if view.size == image.shape[:2] and (view.matrix == np.eye(3)).all():
         drawn = image
     else:
         assert_drawable(height, width)
         image, matrix = _reduced(image, view.matrix)
         # Outside a rotated page there is black. A page that is only scaled extends half a pixel beyond the centres of
         # its outer pixels, which must not be mixed with black.
-        beyond = cv2.BORDER_CONSTANT if matrix[0, 1] or matrix[1, 0] else cv2.BORDER_REPLICATE
-        drawn = cv2.warpAffine(image, matrix, (width, height), flags=cv2.INTER_LINEAR, borderMode=beyond)
+        affine = not matrix[2, :2].any()
+        straight = affine and not matrix[0, 1] and not matrix[1, 0]
+        beyond = cv2.BORDER_REPLICATE if straight else cv2.BORDER_CONSTANT
+        warp, matrix = (cv2.warpAffine, matrix[:2]) if affine else (cv2.warpPerspective, matrix)
+        drawn = warp(image, matrix, (width, height), flags=cv2.INTER_LINEAR, borderMode=beyond)
     if view.canvas is None or view.canvas == view.size:
         return drawn
     below, right = view.canvas[0] - height, view.canvas[1] - width
@@ -118,16 +126,15 @@ def _draw(image: NDArray[Any], view: View) -> NDArray[Any]:
 
 
 def _reduced(image: NDArray[Any], matrix: Matrix) -> tuple[NDArray[Any], Matrix]:
-    """An image that shrinks to half or less is averaged first: interpolation alone reads 2 x 2 pixels."""
+    """An image that shrinks to half or less is averaged first: interpolation alone reads 2 x 2 pixels.
+
+    In a perspective view the scale is that of the linear part, near enough for a slight one.
+    """
     shrink = int(1 / np.sqrt(abs(np.linalg.det(matrix[:2, :2]))))
     if shrink < 2:
         return image, matrix
     height, width = (max(1, side // shrink) for side in image.shape[:2])
     y, x = image.shape[0] / height, image.shape[1] / width
     small = cv2.resize(image, (width, height), interpolation=cv2.INTER_AREA)
-    return small, _after(matrix, np.array([[x, 0, (x - 1) / 2], [0, y, (y - 1) / 2]]))
-
-
-def _after(second: Matrix, first: Matrix) -> Matrix:
-    """The map that does `first` and then `second`."""
-    return second @ np.vstack([first, (0, 0, 1)])
+    back = np.array([[x, 0, (x - 1) / 2], [0, y, (y - 1) / 2], [0, 0, 1]])
+    return small, matrix @ back

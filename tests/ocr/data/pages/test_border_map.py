@@ -4,6 +4,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+import cv2
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.ocr.data.pages.border_map import border_map, draw_borders, edge_distances
+from hccl_kit.ocr.data.pages.border_map import border_map, draw_borders, edge_distances, steps_from_edges
 from hccl_kit.ocr.data.pages.pages import Page, pad_polygons
 from tests.ocr.reference import reference_arrays
 
@@ -89,14 +90,44 @@ def test_ignored_texts_and_texts_outside_the_image_have_no_border() -> None:
     assert not mask.any()
 
 
+@pytest.mark.parametrize("fast", [False, True])
 @pytest.mark.parametrize("by", [(-60, 0), (0, -40), (70, 50)])
-def test_a_text_partly_outside_the_image_is_drawn_inside_it(by: tuple[int, int]) -> None:
+def test_a_text_partly_outside_the_image_is_drawn_inside_it(by: tuple[int, int], fast: bool) -> None:
     poly = np.array([RECTANGLE], np.float32)
-    whole, whole_mask = draw_borders(poly + 100, (300, 400), shrink_ratio=0.4)
-    part, mask = draw_borders(poly + by, (80, 130), shrink_ratio=0.4)
+    whole, whole_mask = draw_borders(poly + 100, (300, 400), shrink_ratio=0.4, fast=fast)
+    part, mask = draw_borders(poly + by, (80, 130), shrink_ratio=0.4, fast=fast)
     top, left = 100 - by[1], 100 - by[0]
     np.testing.assert_allclose(part, whole[top : top + 80, left : left + 130], atol=1e-6)
     np.testing.assert_array_equal(mask, whole_mask[top : top + 80, left : left + 130])
+
+
+def test_the_fast_method_counts_erosions_of_a_band_along_the_edges() -> None:
+    """The distance is 12: OpenCV draws a band of 25 pixels, 13 erosions deep, of which 11 are used for all."""
+    thresholds, mask = drawn(page_of(RECTANGLE), fast=True, thresh_min=0, thresh_max=1)
+    away = np.abs(np.arange(80) - 20)[:40]
+    np.testing.assert_allclose(thresholds[:40, 60], np.clip((13 - away) / 11, 0, 1), atol=1e-6)
+    slow, slow_mask = drawn(page_of(RECTANGLE), thresh_min=0, thresh_max=1)
+    np.testing.assert_array_equal(mask, slow_mask)
+    assert np.abs(thresholds - slow).mean() < 0.1
+
+
+def test_the_fast_method_counts_a_diagonal_as_one_step() -> None:
+    """The depth is the number of erosions with all eight neighbours of a pixel."""
+    diamond = np.array([[60, 10], [110, 60], [60, 110], [10, 60]])
+    near = steps_from_edges(diamond, (120, 120), 6)
+    band, depth = (near > 0).astype(np.uint8), np.zeros((120, 120))
+    for _ in range(5):
+        depth += band
+        band = cv2.erode(band, np.ones((3, 3), np.uint8))
+    np.testing.assert_allclose(near, depth / 5, atol=1e-6)
+
+
+@pytest.mark.parametrize("side", [1, 2, 3, 1 << 19])
+def test_the_fast_method_works_for_any_size(side: int) -> None:
+    thresholds, _ = drawn(page_of([[5, 5], [5 + side, 5], [5 + side, 5 + side], [5, 5 + side]]), fast=True)
+    assert np.isfinite(thresholds).all()
+    assert thresholds.min() >= np.float32(0.3)
+    assert thresholds.max() <= np.float32(0.7) + 1e-6
 
 
 def test_limits_must_be_in_order() -> None:

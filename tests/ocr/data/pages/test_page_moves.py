@@ -45,12 +45,14 @@ STEPS: dict[str, Callable[[], Transform[Page]]] = {
     "flip": lambda: page_moves.flip(p=1),
     "rotate": lambda: page_moves.rotate(degrees=[-30, 30], expand_canvas=False),
     "rotate and grow": lambda: page_moves.rotate(degrees=[-60, 60]),
+    "perspective": lambda: page_moves.perspective(p=1),
+    "strong perspective": lambda: page_moves.perspective(distortion=0.25, p=1),
     "scale": lambda: page_moves.scale(scale_range=[0.5, 3], p=1),
     "crop": lambda: page_moves.crop(crop_size=[160, 120], p=1),
     "whole": lambda: page_moves.crop(crop_size=[160, 120], p=0),
     "iaa": lambda: page_moves.iaa_augment(Fliplr={"p": 0.5}, Affine={"rotate": [-10, 10]}),
 }
-ALL = ("flip", "rotate", "scale", "crop")
+ALL = ("flip", "rotate", "perspective", "scale", "crop")
 
 
 @pytest.mark.parametrize("name", STEPS)
@@ -114,6 +116,25 @@ def test_only_consecutive_moves_up_to_a_crop_are_joined() -> None:
     joined = join([flip, flip, other, flip, crop, flip])
     assert [len(step.moves) if isinstance(step, Moves) else 0 for step in joined] == [2, 0, 2, 1]
     assert join([]) == []
+
+
+@given(seeds)
+@settings(max_examples=40, deadline=None)
+def test_a_perspective_view_keeps_all_texts_and_the_order_of_their_corners(seed: int) -> None:
+    moved = page_moves.perspective(p=1)(page_of(), np.random.default_rng(seed))
+    assert image_of(moved).shape == (HEIGHT, WIDTH, 3)
+    assert (moved.polys >= 0).all()
+    assert (moved.polys < (WIDTH, HEIGHT)).all()
+    for before, after in zip(page_of().polys, moved.polys, strict=True):
+        assert cv2.contourArea(after, oriented=True) * cv2.contourArea(before, oriented=True) > 0
+
+
+def test_a_corner_far_outside_the_page_stays_on_its_side() -> None:
+    page = page_of(quads=[*QUADS, [[5000, 20], [9000, 20], [9000, 40], [5000, 40]]])
+    for seed in range(50):
+        moved = page_moves.perspective(distortion=0.25, p=1)(page, np.random.default_rng(seed))
+        assert np.isfinite(moved.polys).all()
+        assert (moved.polys[-1, :, 0] > WIDTH).all()
 
 
 def test_a_flip_moves_whole_pixels_and_a_second_flip_reverses_it() -> None:
