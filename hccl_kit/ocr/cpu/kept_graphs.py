@@ -96,7 +96,9 @@ def keep(
         _forget_oldest(folder.parent)
         kept = _Folder(folder, world.rank, _process(folder.parent), lru_cache(None)(say))
     except (OSError, KitError) as error:
-        reason = f"{error.message} ({error.hint})" if isinstance(error, KitError) else error
+        reason: object = error
+        if isinstance(error, KitError):
+            reason = Message("cpu.graphs-not-private", "{reason} ({hint})", reason=error.message, hint=error.hint)
         say(Message("cpu.graphs-not-kept", "compiled graphs are not kept: {reason}", reason=reason))
         return
     for title, cell in cells.items():
@@ -235,7 +237,8 @@ _processes: list[_Process] = []
 
 
 def _process(parent: Path) -> _Process:
-    _processes.extend([] if _processes else [_Process(parent)])
+    if not _processes:
+        _processes.append(_Process(parent))
     return _processes[0]
 
 
@@ -261,12 +264,7 @@ def _obstacle(compiled: ModelProto, cell: nn.Cell) -> Message | None:
     used = {parameter.name.partition(":")[2] for parameter in compiled.graph.parameter}
     if hidden := used - {parameter.name for parameter in cell.get_parameters()}:
         return Message("cpu.hidden-parameter", "its cell does not list the parameter {name}", name=min(hidden))
-    stateful = [
-        primitive.op_type
-        for primitive in compiled.primitives
-        for attribute in primitive.attribute
-        if attribute.name == HIDDEN_STATE
-    ]
+    stateful = [made.op_type for made in compiled.primitives if HIDDEN_STATE in (row.name for row in made.attribute)]
     if stateful:
         return Message("cpu.random-operator", "{operator} draws random numbers", operator=min(stateful))
     return None
