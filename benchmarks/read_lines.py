@@ -91,12 +91,12 @@ def of_network(name: str, given: Path, folder: Path, paths: Sequence[Path], roun
     from hccl_kit.ocr.data.samples import TextLine  # noqa: PLC0415
     from hccl_kit.ocr.infer.inference import Inference  # noqa: PLC0415
     from hccl_kit.ocr.programs import engines  # noqa: PLC0415
-    from hccl_kit.ocr.run import program  # noqa: PLC0415
+    from hccl_kit.ocr.run import inputs  # noqa: PLC0415
     from hccl_kit.ocr.tasks import recipes  # noqa: PLC0415
 
     weights = folder / "fresh.ckpt" if name == SMALL else "rapidocr:rec"
     alone = "postprocess.language_model=null"  # as onnxruntime reads
-    config = program.load(given, [f"eval.ckpt_load_path={weights}", alone])
+    config = inputs.load(given, [f"eval.ckpt_load_path={weights}", alone])
     if isinstance(weights, Path):
         checkpoint.save(weights, recipes.network(config).get_parameters())
     inference = Inference(recipes.task(config), config["eval"])

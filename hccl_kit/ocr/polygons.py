@@ -1,4 +1,4 @@
-"""Polygon offsets by Clipper (Vatti 1992), as all text detectors compute them."""
+"""Polygons: offsets by Clipper (Vatti 1992), as all text detectors compute them, and the order of corners."""
 
 from __future__ import annotations
 
@@ -29,3 +29,12 @@ def offset(points: ArrayLike, distance: float) -> list[NDArray[np.int32]]:
     clipper = pyclipper.PyclipperOffset()
     clipper.AddPath(path.tolist(), pyclipper.JT_ROUND, pyclipper.ET_CLOSEDPOLYGON)
     return [np.array(piece, np.int32) for piece in clipper.Execute(distance)]
+
+
+def clockwise(corners: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Four corners clockwise on the screen, starting at the upper one of the left pair."""
+    by_x = corners[np.argsort(corners[:, 0], kind="stable")]
+    (top_left, bottom_left), (top_right, bottom_right) = (
+        pair[np.argsort(pair[:, 1], kind="stable")] for pair in (by_x[:2], by_x[2:])
+    )
+    return np.stack([top_left, top_right, bottom_right, bottom_left])

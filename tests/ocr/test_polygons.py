@@ -1,12 +1,13 @@
 """Polygon offsets inwards and outwards, against the exact result for rectangles and against another library."""
 
+import cv2
 import numpy as np
 import pytest
 import shapely
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hccl_kit.ocr.polygons import area_by_perimeter, offset
+from hccl_kit.ocr.polygons import area_by_perimeter, clockwise, offset
 from tests.ocr.reference import reference_arrays
 
 sides = st.integers(4, 400)
@@ -69,3 +70,12 @@ def test_distances_and_polygons_match_the_reference(number: int) -> None:
     for sign, name in ((-1, "shrunk"), (1, "expanded")):
         [piece] = offset(poly, sign * distance)
         np.testing.assert_array_equal(piece, values[f"poly{number}_{name}"])
+
+
+@given(st.floats(-44, 44), st.permutations(range(4)))
+def test_corners_are_ordered_clockwise_from_the_upper_left(degrees: float, order: list[int]) -> None:
+    corners = cv2.boxPoints(((100, 100), (80, 40), degrees))[order].astype(np.float32)
+    found = clockwise(corners)
+    assert cv2.contourArea(found, oriented=True) == pytest.approx(80 * 40, rel=1e-3)
+    assert found[0, 0] < found[1, 0]
+    assert found[0, 1] < found[3, 1]

@@ -4,13 +4,11 @@ MindSpore's own cache (2.10) numbers graphs by the order in which a process comp
 was started, nothing else. After any other change, or in another order, it takes the graph of another network. So here
 its cache holds one graph at a time: before a cell is compiled, the graph that is kept under a digest of everything it
 depends on is put where MindSpore looks for it. If there is none, MindSpore compiles, and its file is kept under that
-digest. Every rank of a job has a folder of its own, and decides alone: a graph that is taken computes what the compiled
-one does.
+digest. Every rank has a folder of its own and decides alone: a graph that is taken computes what the compiled one does.
 
 A graph from the cache uses the parameters of the cell that is called, by their names; of any other it has a copy. So
 cells hold parameters as attributes or in a ParameterTuple, which registers them, not in a tuple. The graph of a cell
-that does not is not kept. Nor is one that draws random numbers: it holds the seed, and trainings with other seeds share
-the graphs of a network.
+that does not is not kept. Nor is one that draws random numbers: it holds the seed, and other seeds share the graphs.
 """
 
 from __future__ import annotations
@@ -24,7 +22,8 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +33,7 @@ from mindspore import Parameter, Tensor, nn
 from mindspore.train.mind_ir_pb2 import ModelProto
 
 from hccl_kit.base.atomic_file import write_atomically
+from hccl_kit.base.bounded_file import read_bounded
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.leftovers import sweep
 from hccl_kit.base.message import Message
@@ -85,29 +85,21 @@ def keep(
     compiled as usual with another MindSpore, if the folder cannot be written or others may change it, which `say`
     reports, and if one of MindSpore's variables is set: MS_COMPILER_CACHE_ENABLE=0 switches this off.
     """
-    environ = os.environ  # the environment that MindSpore reads
-    if not _usable(world, environ):
+    if not _usable(world, os.environ):
         return
     try:
-        folder = cache(environ) / "graphs" / name(facts(config, world, network, operators, environ))
+        folder = cache(os.environ) / "graphs" / name(facts(config, world, network, operators, os.environ))
         make_private(folder)
         os.utime(folder)
         sweep(folder)
         sweep(folder.parent)
         _forget_oldest(folder.parent)
-        kept = _Folder(folder, world.rank, _process(folder.parent), say)
-    except OSError as error:
-        say(Message("cpu.graphs-not-written", "compiled graphs are not kept: {reason}", reason=error))
-        return
-    except KitError as error:
-        say(
-            Message(
-                "cpu.graphs-not-private",
-                "compiled graphs are not kept: {reason} ({hint})",
-                reason=error.message,
-                hint=error.hint,
-            )
-        )
+        kept = _Folder(folder, world.rank, _process(folder.parent), lru_cache(None)(say))
+    except (OSError, KitError) as error:
+        reason: object = error
+        if isinstance(error, KitError):
+            reason = Message("cpu.graphs-not-private", "{reason} ({hint})", reason=error.message, hint=error.hint)
+        say(Message("cpu.graphs-not-kept", "compiled graphs are not kept: {reason}", reason=reason))
         return
     for title, cell in cells.items():
         _follow(cell, title, kept)
@@ -152,7 +144,7 @@ class _Folder:
     rank: int
     process: _Process
     say: Callable[[str], None]
-    said: set[str] = field(default_factory=set)
+    """Reports a line once: images of each width have a graph of their own."""
 
     @contextmanager
     def compiling(self, key: str, title: str, cell: nn.Cell) -> Iterator[None]:
@@ -165,7 +157,7 @@ class _Folder:
             with suppress(KitError, DecodeError):
                 self._write(key, made, title, cell)
         elif known is not None:
-            self._say_once(Message("cpu.graphs-taken", "compiled graphs are taken from {folder}", folder=self.path))
+            self.say(Message("cpu.graphs-taken", "compiled graphs are taken from {folder}", folder=self.path))
 
     def _write(self, key: str, graph: bytes, title: str, cell: nn.Cell) -> None:
         """Keep the graph, unless another start could not use it.
@@ -173,7 +165,7 @@ class _Folder:
         Raises DecodeError if MindSpore has not written it to its end, KitError if there is no room for it.
         """
         if reason := _obstacle(ModelProto.FromString(graph), cell):
-            self._say_once(
+            self.say(
                 Message(
                     "cpu.graph-not-kept",
                     "the graph of {title} is compiled at each start: {reason}",
@@ -184,20 +176,12 @@ class _Folder:
             return
         write_atomically(self.path / key, hashlib.sha256(graph).digest() + graph, mode=0o600)
 
-    def _say_once(self, line: str) -> None:
-        """Report a line once: images of each width have a graph of their own."""
-        if line not in self.said:
-            self.said.add(line)
-            self.say(line)
-
     def _read(self, key: str) -> bytes | None:
         """The graph for `key`, if there is a whole one."""
-        with suppress(OSError):
-            path = self.path / key
-            if path.stat().st_size <= MAX_BYTES:
-                content = path.read_bytes()
-                digest, graph = content[:32], content[32:]
-                return graph if hashlib.sha256(graph).digest() == digest else None
+        with suppress(KitError):
+            content = read_bounded(self.path / key, MAX_BYTES)
+            digest, graph = content[:32], content[32:]
+            return graph if hashlib.sha256(graph).digest() == digest else None
         return None
 
 
@@ -280,12 +264,7 @@ def _obstacle(compiled: ModelProto, cell: nn.Cell) -> Message | None:
     used = {parameter.name.partition(":")[2] for parameter in compiled.graph.parameter}
     if hidden := used - {parameter.name for parameter in cell.get_parameters()}:
         return Message("cpu.hidden-parameter", "its cell does not list the parameter {name}", name=min(hidden))
-    stateful = [
-        primitive.op_type
-        for primitive in compiled.primitives
-        for attribute in primitive.attribute
-        if attribute.name == HIDDEN_STATE
-    ]
+    stateful = [made.op_type for made in compiled.primitives if HIDDEN_STATE in (row.name for row in made.attribute)]
     if stateful:
         return Message("cpu.random-operator", "{operator} draws random numbers", operator=min(stateful))
     return None
@@ -313,8 +292,7 @@ def _usable(world: World, environ: Mapping[str, str]) -> bool:
     """Whether graphs can be kept. MindSpore's cache parses the script that was started."""
     if world.device_target != "CPU" or {ENABLE, PLACE} & set(environ) or version.installed() != version.MINDSPORE:
         return False
-    try:
+    with suppress(OSError, ValueError, SyntaxError):
         ast.parse(Path(sys.argv[0]).read_bytes())
-    except (OSError, ValueError, SyntaxError):
-        return False
-    return True
+        return True
+    return False

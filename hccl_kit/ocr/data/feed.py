@@ -14,6 +14,7 @@ from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.data import loader
 from hccl_kit.ocr.data.kept_samples import KeptSamples
 from hccl_kit.ocr.data.pipeline import pipeline
+from hccl_kit.ocr.data.transforms import ascending
 
 
 class Feed:
@@ -40,7 +41,8 @@ class Feed:
         self.warn = warn
         self.samples = samples
         self.lengths = lengths
-        self.stretch = _range(train["loader"]["stretch"])
+        stretch = train["loader"]["stretch"]
+        self.stretch = ascending("train.loader.stretch", stretch) if stretch else None
         self.batch = batch
         self.joint_batch = batch * size
         self.steps_per_epoch = len(self.samples) // self.joint_batch
@@ -103,13 +105,3 @@ class _Stretched(Sequence[Any]):
 
     def __getitem__(self, index: Any) -> Any:
         return replace(self.lines[index], stretch=float(self.factors[index]))
-
-
-def _range(stretch: Sequence[float] | None) -> tuple[float, float] | None:
-    if stretch and stretch[0] > stretch[1]:
-        raise KitError(
-            "ocr.feed.train-loader-stretch",
-            "train.loader.stretch is {stretch}; accepted: [lowest, highest]",
-            stretch=list(stretch),
-        )
-    return (stretch[0], stretch[1]) if stretch else None

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.ocr.file_errors import cannot_read
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp")
 MAX_STEM_BYTES = 200
@@ -46,7 +48,37 @@ def find_images(paths: Sequence[Path], *, limit: int | None = None) -> list[Path
     return images[:limit]
 
 
-def by_name(paths: Iterable[Path], name: Callable[[str], str] = str) -> tuple[dict[str, Path], list[str]]:
+def pairs(
+    labels: Path, images: Path, suffixes: Sequence[str], image_stem: Callable[[str], str] = str
+) -> Iterator[tuple[Path, Path] | str]:
+    """The label file and the image of each page, img_2 before img_10; `path: reason` for one without the other.
+
+    `image_stem` makes the name of the image, without its suffix, from that of the label file. Raises KitError if a
+    folder cannot be read.
+    """
+    try:
+        pages, no_images = _by_name(path for path in images.iterdir() if path.suffix.lower() in SUFFIXES)
+        files, no_labels = _by_name((path for path in labels.iterdir() if path.suffix in suffixes), image_stem)
+    except OSError as error:
+        raise cannot_read(error.filename, error) from error
+    yield from (*no_images, *no_labels)
+    for name in sorted(pages.keys() | files.keys(), key=lambda name: (_natural(name), name)):
+        if name not in pages:
+            yield f"{files[name]}: {images} has no image {name}.jpg"
+        elif name not in files:
+            yield f"{pages[name]}: {labels} has no {' or '.join(suffixes)} file of it"
+        else:
+            yield files[name], pages[name]
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """Orders img_2 before img_10."""
+    return [
+        (int(part), "") if part.isascii() and part.isdigit() else (-1, part) for part in re.split("([0-9]{1,18})", name)
+    ]
+
+
+def _by_name(paths: Iterable[Path], name: Callable[[str], str] = str) -> tuple[dict[str, Path], list[str]]:
     """The file of each page, by `name` of its stem, and `path: reason` for each file that another one replaces.
 
     Of several files for one page the last one by name counts, on all hosts.

@@ -213,12 +213,15 @@ def colour_jitter(
 
 
 def _around_one(name: str, value: float | Sequence[float]) -> tuple[float, float]:
-    low, high = (max(0.0, 1 - value), 1 + value) if isinstance(value, (int, float)) else value
-    if not 0 <= low <= high:
+    if isinstance(value, (int, float)):
+        return max(0.0, 1 - value), 1 + value
+    return ascending(f"RandomColorAdjust: {name}", value)
+
+
+def ascending(name: str, values: Sequence[float]) -> tuple[float, float]:
+    """The two numbers of a range. Raises KitError if the first one is greater."""
+    if values[0] > values[1]:
         raise KitError(
-            "ocr.transforms.randomcoloradjust-number-0",
-            "RandomColorAdjust: {name} is {value}; accepted: a number from 0 on, or [lowest, highest]",
-            name=name,
-            value=value,
+            "ocr.transforms.range", "{name} is {values}; accepted: [lowest, highest]", name=name, values=list(values)
         )
-    return low, high
+    return values[0], values[1]

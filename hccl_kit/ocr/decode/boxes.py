@@ -31,12 +31,3 @@ def to_source(boxes: list[Box], shape: Shape | None) -> list[Box]:
 def _to_source(points: NDArray[np.float32], shape: Shape) -> NDArray[np.float32]:
     source = np.rint(points / np.array([shape.scale_w, shape.scale_h], np.float32))
     return np.clip(source, 0, [shape.src_w - 1, shape.src_h - 1]).astype(np.float32)
-
-
-def clockwise(corners: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Four corners clockwise on the screen, starting at the upper one of the left pair."""
-    by_x = corners[np.argsort(corners[:, 0], kind="stable")]
-    (top_left, bottom_left), (top_right, bottom_right) = (
-        pair[np.argsort(pair[:, 1], kind="stable")] for pair in (by_x[:2], by_x[2:])
-    )
-    return np.stack([top_left, top_right, bottom_right, bottom_left])

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hccl_kit.ocr.data.pages.pages import Shape
-from hccl_kit.ocr.decode.boxes import Box, Decode, clockwise, to_source
-from hccl_kit.ocr.polygons import area_by_perimeter, offset
+from hccl_kit.ocr.decode.boxes import Box, Decode, to_source
+from hccl_kit.ocr.polygons import area_by_perimeter, clockwise, offset
 
 MIN_CONTOUR, MIN_BOX = 3, 5
 """Shorter side, in pixels, below which a kernel or a text is noise."""

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hccl_kit.ocr.data.pages.pages import Shape
-from hccl_kit.ocr.decode.boxes import Box, Decode, clockwise, to_source
+from hccl_kit.ocr.decode.boxes import Box, Decode, to_source
+from hccl_kit.ocr.polygons import clockwise
 
 STRIDE = 4
 """Pixels of the image per pixel of the maps."""

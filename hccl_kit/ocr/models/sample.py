@@ -1,16 +1,13 @@
 """Bilinear sampling of images: in training by operators of the device, else by operators that ONNX has.
 
-MindSpore exports neither GridSampler2D nor ResizeBilinearV2 to ONNX. In evaluation both are made of gathers, and the
-values agree within a millionth.
+MindSpore does not export GridSampler2D to ONNX. In evaluation it is made of gathers, and the values agree within a
+millionth.
 """
 
 from __future__ import annotations
 
 import mindspore as ms
-import numpy as np
 from mindspore import Tensor, nn, ops
-
-Size = tuple[int, int]
 
 
 class Sample(nn.Cell):
@@ -24,24 +21,6 @@ class Sample(nn.Cell):
             return ops.grid_sample(images, places, mode="bilinear", padding_mode="zeros", align_corners=False)
         height, width = images.shape[2:]
         return between(images, ((places[..., 0] + 1) * width - 1) / 2, ((places[..., 1] + 1) * height - 1) / 2)
-
-
-class Resize(nn.Cell):
-    """Images (N, C, H, W) to (N, C, *size)."""
-
-    def __init__(self, size: Size) -> None:
-        super().__init__()
-        self.size = size
-        rows, columns = np.mgrid[: size[0], : size[1]].astype(np.float32) + 0.5
-        self.rows, self.columns = Tensor(rows[None]), Tensor(columns[None])
-
-    def construct(self, images: Tensor) -> Tensor:
-        if self.training:
-            return ops.interpolate(images, size=self.size, mode="bilinear", align_corners=False)
-        height, width = images.shape[2:]
-        x = ops.clamp(self.columns * (width / self.size[1]) - 0.5, 0, width - 1)
-        y = ops.clamp(self.rows * (height / self.size[0]) - 0.5, 0, height - 1)
-        return between(images, x, y)
 
 
 def between(images: Tensor, x: Tensor, y: Tensor) -> Tensor:

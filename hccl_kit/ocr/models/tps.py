@@ -6,14 +6,12 @@ Recognition with Automatic Rectification". Parameters have MindOCR's names.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from mindspore import Tensor, nn, ops
 from numpy.typing import NDArray
 
-from hccl_kit.base.errors import KitError
-from hccl_kit.ocr.models.sample import Resize, Sample
+from hccl_kit.ocr.models.bilinear import EDGES, bilinear
+from hccl_kit.ocr.models.sample import Sample
 
 CHANNELS = (32, 64, 128, 256, 256, 256)
 HIDDEN = 512
@@ -95,7 +93,7 @@ class Rectifier(nn.Cell):
     def __init__(self, channels: int, *, inputs: Size, outputs: Size, targets: Points) -> None:
         super().__init__()
         self.outputs = outputs
-        self.shrink = Resize(inputs)
+        self.inputs = inputs
         self.stn_head = Localisation(channels, inputs, count=len(targets))
         # Two matrices instead of their product: this rounds as in MindOCR, where the models were trained (a thousandth
         # of a pixel).
@@ -104,7 +102,8 @@ class Rectifier(nn.Cell):
         self.sample = Sample()
 
     def construct(self, images: Tensor) -> Tensor:
-        source = ops.matmul(self.values, ops.matmul(self.coefficients, self.stn_head(self.shrink(images))))
+        points = self.stn_head(bilinear(images, *self.inputs, keeps=EDGES))
+        source = ops.matmul(self.values, ops.matmul(self.coefficients, points))
         grid = ops.reshape(2 * ops.clamp(source, 0, 1) - 1, (-1, *self.outputs, 2))
         return self.sample(images, grid)
 
@@ -118,24 +117,11 @@ def rectifier(
     tps_margins: list[float] | tuple[float, ...] = (0.05, 0.05),
     stn_activation: str = "none",
 ) -> Rectifier:
-    """The cell of MindOCR's keys; `stn_activation` is always "none". Raises KitError if a size is not supported."""
+    """The cell of MindOCR's keys; `stn_activation` is always "none"."""
     del stn_activation
-    _assert_pair("tps_inputsize", tps_inputsize, at_least=32)
-    _assert_pair("tps_outputsize", tps_outputsize, at_least=2)
     return Rectifier(
         in_channels,
         inputs=(tps_inputsize[0], tps_inputsize[1]),
         outputs=(tps_outputsize[0], tps_outputsize[1]),
         targets=edge_points(num_control_points, (tps_margins[0], tps_margins[1])),
     )
-
-
-def _assert_pair(key: str, value: Any, *, at_least: int) -> None:
-    if not all(at_least <= side <= 4096 for side in value):
-        raise KitError(
-            "ocr.tps.model-transform",
-            "model.transform.{key} is {value}: height and width are needed, each from {at_least} to 4096",
-            key=key,
-            value=list(value),
-            at_least=at_least,
-        )

@@ -23,8 +23,7 @@ Exit codes: 0 done; 2 could not run.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,65 +34,20 @@ from hccl_kit.base.arguments import Parser, a_path
 from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
-from hccl_kit.base.output_place import assert_free_files, assert_free_folder, staged
+from hccl_kit.base.output_place import staged
 from hccl_kit.base.terminal import printable, shown
-from hccl_kit.base.wording import counted, either, joined
+from hccl_kit.base.wording import counted, joined
 from hccl_kit.ocr.data.image_paths import short
 from hccl_kit.ocr.data.published import sets
+from hccl_kit.ocr.data.published.conversion import Conversion, assert_places
 from hccl_kit.ocr.data.published.marked import ILLEGIBLE, NOT_IN_LABELS, Marked
 from hccl_kit.ocr.data.samples import BadSampleError
 from hccl_kit.ocr.run import program
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from hccl_kit.ocr.data.pages.pages import Page
 
 SHOWN = 10
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What the command line asks for."""
-
-    dataset: str
-    task: str
-    images: Path | None
-    labels: Path
-    wanted_output: Path | None
-    force: bool
-    absolute: bool
-    """Whether the label file holds absolute paths."""
-
-    @property
-    def is_list(self) -> bool:
-        """Whether the labels are a word list, whose images need no cutting."""
-        cuts_pages = self.dataset in sets.PAGE_SETS and "rec" in sets.PAGE_SETS[self.dataset].tasks
-        return self.task == "rec" and self.dataset in sets.WORD_SETS and (self.labels.is_file() or not cuts_pages)
-
-    @property
-    def output(self) -> Path:
-        """The label file to write."""
-        if self.wanted_output is not None:
-            return self.wanted_output
-        if self.is_list or self.images is None:
-            return self.labels.with_name("rec_gt.txt")
-        return self.labels.parent / f"{self.images.resolve().name}_{self.task}_gt.txt"
-
-    @property
-    def data_dir(self) -> Path:
-        """The folder that the label file names images in."""
-        if self.absolute:
-            return Path("/")
-        if self.is_list:
-            return self.images or self.labels.parent
-        return self.images if self.task == "det" and self.images else self.output.parent
-
-    @property
-    def folder(self) -> Path:
-        """Where the images of lines are written."""
-        return self.output.with_suffix("")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -101,9 +55,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     return program.run_alone(lambda: _convert(_request(argv)))
 
 
-def _request(argv: Sequence[str] | None) -> Request:
+def _request(argv: Sequence[str] | None) -> Conversion:
     args = make_parser().parse(argv)
-    return Request(
+    return Conversion(
         dataset=args.dataset_name,
         task=args.task,
         images=args.image_dir,
@@ -180,8 +134,8 @@ def make_parser() -> Parser:
     return parser
 
 
-def _convert(request: Request) -> None:
-    _assert_places(request)
+def _convert(request: Conversion) -> None:
+    assert_places(request)
     lines, left_out = _words(request) if request.is_list else _folders(request)
     _assert_some(lines, left_out, request.labels)
     # Written last: where it exists, the set is complete.
@@ -192,79 +146,6 @@ def _convert(request: Request) -> None:
     print(printable(f"{counted(len(lines), 'page' if request.task == 'det' else 'line')}{rest}: {request.output}"))
     keys = f"dataset_root: .  data_dir: {request.data_dir}  label_file: {request.output}"
     print(printable(f"next: in train.dataset or eval.dataset of a configuration: {keys}"))
-
-
-def _assert_places(request: Request) -> None:
-    """Raises KitError if an input does not exist, or does not go with the task, or an output cannot be written."""
-    tasks = sets.tasks(request.dataset)
-    if request.task not in tasks:
-        raise KitError(
-            "ocr.convert-dataset.no-labels-task",
-            "{dataset} has no labels for --task {task}",
-            fix="--task {tasks}",
-            dataset=request.dataset,
-            task=request.task,
-            tasks=either(tasks),
-        )
-    if not request.is_list:
-        _assert_folders(request)
-    output = request.output
-    assert_free_files([output], "--output_path", force=request.force)
-    if not request.is_list and request.task != "det":
-        if not output.suffix:
-            hint = Message("ocr.convert-dataset.output-path-name.fix", "--output_path {output}.txt", output=output)
-            raise KitError(
-                "ocr.convert-dataset.output-path-name",
-                "--output_path {output} is the name of the images' folder too",
-                hint=hint,
-                output=output,
-            )
-        assert_free_folder(request.folder, "--output_path", force=request.force)
-
-
-def _assert_folders(request: Request) -> None:
-    label, image, published = request.labels, request.images, sets.PAGE_SETS[request.dataset]
-    if not label.exists():
-        raise KitError(
-            "ocr.convert-dataset.label-dir-not",
-            "--label_dir {label} does not exist",
-            fix="name {labels}",
-            label=label,
-            labels=published.labels,
-        )
-    fits = {"a folder": label.is_dir(), "a file": label.is_file(), "a folder or a file": label.exists()}
-    if not fits[published.labels]:
-        hint = Message(
-            "ocr.convert-dataset.label-dir-not-2.fix",
-            "{dataset}: see the table of sets in docs/train.md",
-            dataset=request.dataset,
-        )
-        if request.dataset == "ic15":
-            hint = Message(
-                "ocr.convert-dataset.label-dir-not-2.fix-2",
-                "only the word list of ic15 is a file: --task rec --label_dir gt.txt",
-            )
-        raise KitError(
-            "ocr.convert-dataset.label-dir-not-2",
-            "--label_dir {label} is not {labels}",
-            hint=hint,
-            label=label,
-            labels=published.labels,
-        )
-    if image is None:
-        raise KitError(
-            "ocr.convert-dataset.image-dir-missing",
-            "--image_dir is missing, the folder of the pages that {label} labels",
-            fix="add -i FOLDER",
-            label=label,
-        )
-    if not image.is_dir():
-        raise KitError(
-            "ocr.convert-dataset.image-dir-not",
-            "--image_dir {image} is not a folder",
-            fix="name the folder of the pages",
-            image=image,
-        )
 
 
 def _assert_some(lines: Sequence[str], left_out: Sequence[str], label: Path) -> None:
@@ -279,7 +160,7 @@ def _assert_some(lines: Sequence[str], left_out: Sequence[str], label: Path) -> 
         )
 
 
-def _folders(request: Request) -> tuple[list[str], list[str]]:
+def _folders(request: Conversion) -> tuple[list[str], list[str]]:
     """The lines of the label file, and what was left out; the images of lines are written."""
     if request.task == "det":
         return _pages(request)
@@ -290,8 +171,10 @@ def _folders(request: Request) -> tuple[list[str], list[str]]:
     return [f"{shown}/{line}" for line in lines], left_out
 
 
-def _pages(request: Request, folder: Path | None = None) -> tuple[list[str], list[str]]:
+def _pages(request: Conversion, folder: Path | None = None) -> tuple[list[str], list[str]]:
     """The lines of the label file, and what was left out. With `folder` the images of lines are written into it."""
+    from hccl_kit.ocr.data.lines.page_lines import write_lines  # noqa: PLC0415  # after --help
+
     assert request.images is not None
     published = sets.PAGE_SETS[request.dataset]
     lines: list[str] = []
@@ -315,7 +198,7 @@ def _pages(request: Request, folder: Path | None = None) -> tuple[list[str], lis
                 if prefix in prefixes:
                     raise BadSampleError(f"another image yields the same file names {prefix}_001.png, ...")
                 prefixes.add(prefix)
-                lines += _cut(page, folder / prefix, published.illegible, is_rec=request.task == "rec")
+                lines += write_lines(page, folder / prefix, published.illegible, turns=request.task == "cls")
             except BadSampleError as error:
                 left_out.append(f"{row.image if isinstance(row, Marked) else row.path}: {error}")
     return lines, left_out
@@ -354,42 +237,7 @@ def _regions(page: Page, illegible: frozenset[str]) -> str:
     return json.dumps(rows, ensure_ascii=False)
 
 
-def _cut(page: Page, prefix: Path, illegible: frozenset[str], *, is_rec: bool) -> Iterator[str]:
-    """Write the image of each readable line of a page, named `prefix` and a number; their names and labels."""
-    import cv2  # noqa: PLC0415  # after --help
-    import numpy as np  # noqa: PLC0415
-
-    from hccl_kit.ocr.data.lines.crop import crop_line  # noqa: PLC0415
-    from hccl_kit.ocr.data.pipeline import pipeline  # noqa: PLC0415
-    from hccl_kit.ocr.drawing import encoded  # noqa: PLC0415
-
-    whole = pipeline([{"DecodeImage": None}, {"DetLabelEncode": None}])(page, np.random.default_rng(0))
-    assert whole.image is not None
-    for number, (text, poly) in enumerate(zip(page.texts, page.polys, strict=True), 1):
-        if not text.strip() or text in illegible:
-            continue
-        line = crop_line(whole.image, _quad(poly))
-        upside_down = cv2.rotate(line, cv2.ROTATE_180)
-        kinds = {"": (line, text)} if is_rec else {"_0": (line, "0"), "_180": (upside_down, "180")}
-        for suffix, (image, label) in kinds.items():
-            name = f"{prefix.name}_{number:03}{suffix}.png"
-            prefix.with_name(name).write_bytes(encoded(image))
-            yield f"{name}\t{label}"
-
-
-def _quad(poly: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Four corners to cut along: the polygon's own, or those of the smallest rectangle around any other."""
-    import cv2  # noqa: PLC0415  # after --help
-
-    from hccl_kit.ocr.decode.boxes import clockwise  # noqa: PLC0415
-
-    own = len(poly)  # corners without padding, which repeats the last one
-    while own > 4 and (poly[own - 1] == poly[own - 2]).all():
-        own -= 1
-    return poly[:4] if own == 4 else clockwise(cv2.boxPoints(cv2.minAreaRect(poly[:own])))
-
-
-def _words(request: Request) -> tuple[list[str], list[str]]:
+def _words(request: Conversion) -> tuple[list[str], list[str]]:
     """The lines of the label file for a set of cropped words, and what was left out."""
     images = request.images or request.labels.parent
     lines, left_out = [], []

@@ -32,7 +32,7 @@ from hccl_kit.base.errors import KitError
 from hccl_kit.base.output_place import assert_free_picture
 from hccl_kit.base.terminal import printable
 from hccl_kit.ocr.data.guard import guards
-from hccl_kit.ocr.run import engine, program
+from hccl_kit.ocr.run import engine, inputs, program
 
 if TYPE_CHECKING:
     from hccl_kit.ocr.checkpoints.weights_file import WeightsFile
@@ -98,7 +98,7 @@ def _check(request: Request, config: Config, env: WorkerEnv) -> Sequence[str]:
         raise KitError("ocr.eval.worst", "--worst is {worst}; accepted: 1 to {most}", worst=request.worst, most=most)
     if request.picture is not None and env.rank == 0:
         assert_free_picture(request.picture, "--picture", force=request.force)
-    program.weights_in_use(config, speaks=env.rank == 0)
+    inputs.weights_in_use(config, speaks=env.rank == 0)
     return ()
 
 
@@ -108,7 +108,7 @@ def _evaluate(request: Request, config: Config, world: World, notes: list[str]) 
     from hccl_kit.ocr.programs import engines  # noqa: PLC0415
     from hccl_kit.ocr.run.consistency import assert_one_file_of_weights  # noqa: PLC0415
 
-    weights = program.weights_in_use(config, speaks=False)
+    weights = inputs.weights_in_use(config, speaks=False)
     assert_one_file_of_weights(weights.sha256, world)
     for note in notes if world.is_main and not request.json else ():
         print(note)

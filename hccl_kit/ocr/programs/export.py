@@ -34,7 +34,7 @@ from hccl_kit.base.arguments import Parser, a_path
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.extra import install_extra
 from hccl_kit.base.output_place import assert_free_files
-from hccl_kit.ocr.run import program
+from hccl_kit.ocr.run import inputs, program
 
 if TYPE_CHECKING:
     from hccl_kit.ocr.config import Config
@@ -121,7 +121,7 @@ def _check(request: Request, config: Config, env: WorkerEnv) -> Sequence[str]:
             lacking=" and ".join(lacking),
             install_extra=install_extra("export"),
         )
-    program.weights_in_use(config)
+    inputs.weights_in_use(config)
     assert_free_files(paths, "--output", force=request.force)
     os.environ.setdefault("GLOG_v", LOG_NOTHING)
     return ()

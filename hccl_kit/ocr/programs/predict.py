@@ -40,7 +40,7 @@ from hccl_kit.ocr.config import UPSIDE_DOWN
 from hccl_kit.ocr.data.image_paths import find_images, short
 from hccl_kit.ocr.data.samples import BadSampleError, read_labels
 from hccl_kit.ocr.programs import read
-from hccl_kit.ocr.run import engine, program
+from hccl_kit.ocr.run import engine, inputs, program
 
 if TYPE_CHECKING:
     from hccl_kit.ocr.config import Config
@@ -62,7 +62,7 @@ class Other:
 
     def load(self) -> Config | None:
         """The configuration; None if the option is not given."""
-        return None if self.path is None else program.load(self.path, self.overrides)
+        return None if self.path is None else inputs.load(self.path, self.overrides)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,15 +156,15 @@ def _check(request: Request, config: Config, env: WorkerEnv) -> Sequence[str]:
     reader, turner = request.read.load(), request.turn.load()
     for other, loaded in ((request.read, reader), (request.turn, turner)):
         if other.path is not None and loaded is not None:
-            program.note_choices(other.path, loaded)
+            inputs.note_choices(other.path, loaded)
     _assert_chain(kind, reader, turner)
     if request.labels:
         read_labels(request.labels)
     read.assert_free(request.json, request.picture, force=request.force, are_pages=kind == "det")
     for option, part in (("-o", config), ("--read-opt", reader), ("--turn-opt", turner)):
         if part is not None:
-            program.assert_files(part)
-            program.weights_in_use(part, option)
+            inputs.assert_files(part)
+            inputs.weights_in_use(part, option)
     return ()
 
 
@@ -216,7 +216,7 @@ def _predict(request: Request, config: Config, world: World, notes: list[str]) -
 def _digests(request: Request, config: Config) -> list[str]:
     """The first digits of the SHA-256 of the weights of --config, --read and --turn, as the lines on stderr show."""
     used = (config, request.read.load(), request.turn.load())
-    return [program.weights_in_use(part, speaks=False).short for part in used if part is not None]
+    return [inputs.weights_in_use(part, speaks=False).short for part in used if part is not None]
 
 
 def _lines(request: Request, config: Config, images: Sequence[Path]) -> Iterator[Prediction]:

@@ -21,11 +21,8 @@ def assert_one_job(config: Config, world: World) -> None:
     """Raises JointError if configurations or versions of this package differ between ranks. Every rank must call it."""
     if world.size > 1:
         assert_identical(gather_digests(world, config.digest))
-        assert_identical(
-            gather_digests(world, code_digest()),
-            what="version of the code",
-            hint="install one version of hccl_kit on all servers",
-        )
+        hint = "install one version of hccl_kit on all servers"
+        assert_identical(gather_digests(world, code_digest()), what="version of the code", hint=hint)
 
 
 def assert_one_data_set(section: str, samples: Sequence[Sample], world: World) -> None:
@@ -53,11 +50,8 @@ def assert_one_dictionary(digest: str, world: World) -> None:
     `digest` is that of the dictionary, empty on all ranks if the task has none. Every rank must call it.
     """
     if world.size > 1 and digest:
-        assert_identical(
-            gather_digests(world, digest),
-            what="dictionary",
-            hint="all servers need the same file: compare postprocess.character_dict_path with sha256sum",
-        )
+        hint = "all servers need the same file: compare postprocess.character_dict_path with sha256sum"
+        assert_identical(gather_digests(world, digest), what="dictionary", hint=hint)
 
 
 def assert_one_file_of_weights(sha256: str, world: World) -> None:
@@ -66,11 +60,8 @@ def assert_one_file_of_weights(sha256: str, world: World) -> None:
     Every rank must call it.
     """
     if world.size > 1:
-        assert_identical(
-            gather_digests(world, sha256),
-            what="file of weights",
-            hint="all servers need the same file: compare eval.ckpt_load_path with sha256sum",
-        )
+        hint = "all servers need the same file: compare eval.ckpt_load_path with sha256sum"
+        assert_identical(gather_digests(world, sha256), what="file of weights", hint=hint)
 
 
 def gather_digests(world: World, digest: str) -> list[str]:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.ocr import drawing
 from hccl_kit.ocr.config import DECODING, UPSIDE_DOWN, Config
-from hccl_kit.ocr.data.lines.crop import crop_line
+from hccl_kit.ocr.data.lines.crop import crop_line, quad
 from hccl_kit.ocr.data.pages.pages import Page
 from hccl_kit.ocr.data.samples import BadSampleError, Sample, TextLine, read_labels
 from hccl_kit.ocr.data.transforms import decode_image, image_of
@@ -140,8 +140,7 @@ def write_lines(path: Path, lines: Sequence[Line], config: Config) -> None:
 
 def _cut(path: Path, number: int, box: Box, image: NDArray[np.uint8]) -> TextLine:
     """A region as an encoded image, for the pipeline of the recogniser."""
-    quad = box.points if len(box.points) == 4 else cv2.boxPoints(cv2.minAreaRect(box.points))
-    return _encoded(Path(f"{path}#{number}"), crop_line(image, quad))
+    return _encoded(Path(f"{path}#{number}"), crop_line(image, quad(box.points)))
 
 
 def _encoded(path: Path, image: NDArray[Any]) -> TextLine:

@@ -127,10 +127,6 @@ def _guarded(job: Job, guard: Mapping[str, Counts]) -> dict[str, dict[str, Any]]
     }
 
 
-def _shares(row: Mapping[str, float]) -> dict[str, float]:
-    return {name: value for name, value in row.items() if isinstance(value, float)}
-
-
 def forgetting(name: str, rows: Mapping[str, Mapping[str, float]]) -> str:
     """How well a set of `eval.guard` is read `before` the training, if that was evaluated, and with the `best` weights.
 

@@ -256,3 +256,8 @@ def test_an_integer_beyond_the_float_range_is_refused(value: str) -> None:
     for key in ("scheduler.num_epochs", "train.loader.batch_size", "system.seed"):
         with pytest.raises(KitError, match=re.escape(key)):
             config.load(CONFIG, [f"{key}={value}"])
+
+
+def test_a_rectifier_refuses_a_size_that_its_convolutions_cannot_take() -> None:
+    with pytest.raises(KitError, match=r"model\.transform\.tps_inputsize\.0 is 16; accepted: at least 32"):
+        config.load(ROOT / "configs" / "rec" / "svtr" / "svtr_tiny.yaml", ["model.transform.tps_inputsize=[16, 64]"])

@@ -6,7 +6,7 @@ import pytest
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.data.data_folder import line_width
-from hccl_kit.ocr.run.program import load
+from hccl_kit.ocr.run.inputs import load
 from tests.ocr.run_tool import CONFIG
 from tests.places import ROOT
 

@@ -1,13 +1,9 @@
-"""Boxes: mapping back to the source, and a fixed order of corners."""
+"""Boxes: mapping back to the source."""
 
-import cv2
 import numpy as np
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from hccl_kit.ocr.data.pages.pages import Shape
-from hccl_kit.ocr.decode.boxes import Box, clockwise, to_source
+from hccl_kit.ocr.decode.boxes import Box, to_source
 
 
 def test_boxes_are_mapped_to_whole_pixels_inside_the_source() -> None:
@@ -20,12 +16,3 @@ def test_boxes_are_mapped_to_whole_pixels_inside_the_source() -> None:
 def test_without_a_resize_boxes_are_unchanged() -> None:
     boxes = [Box(np.array([[-3, 10.5]], np.float32), 1)]
     assert to_source(boxes, None) is boxes
-
-
-@given(st.floats(-44, 44), st.permutations(range(4)))
-def test_corners_are_ordered_clockwise_from_the_upper_left(degrees: float, order: list[int]) -> None:
-    corners = cv2.boxPoints(((100, 100), (80, 40), degrees))[order].astype(np.float32)
-    found = clockwise(corners)
-    assert cv2.contourArea(found, oriented=True) == pytest.approx(80 * 40, rel=1e-3)
-    assert found[0, 0] < found[1, 0]
-    assert found[0, 1] < found[3, 1]

@@ -12,9 +12,10 @@ from shapely import Polygon
 
 from hccl_kit.ocr.data.pages.east_maps import draw_geometry
 from hccl_kit.ocr.data.pages.pages import Shape, pad_polygons
-from hccl_kit.ocr.decode.boxes import Box, clockwise
+from hccl_kit.ocr.decode.boxes import Box
 from hccl_kit.ocr.decode.east import east_postprocess, rectangles
 from hccl_kit.ocr.metrics.boxes import compare
+from hccl_kit.ocr.polygons import clockwise
 
 SIZE = (160, 240)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from mindspore import Tensor
 
-from hccl_kit.ocr.models.sample import Resize, Sample
+from hccl_kit.ocr.models.sample import Sample
 from tests.ocr.models import golden
 
 pytestmark = [pytest.mark.train, pytest.mark.usefixtures("pynative")]
@@ -20,25 +20,3 @@ def test_sampling_agrees_inside_and_up_to_a_pixel_outside_the_image() -> None:
     expected = cell(images, Tensor(places)).asnumpy()
     cell.set_train(False)
     np.testing.assert_allclose(cell(images, Tensor(places)).asnumpy(), expected, atol=2e-6)
-
-
-@pytest.mark.parametrize("size", [(32, 64), (8, 24), (5, 7), (3, 50), (1, 1)])
-def test_resizing_agrees(size: tuple[int, int]) -> None:
-    images = golden.images((2, 3, 8, 24))
-    cell = Resize(size)
-    cell.set_train(True)
-    expected = cell(images).asnumpy()
-    cell.set_train(False)
-    found = cell(images).asnumpy()
-    assert found.shape == (2, 3, *size)
-    np.testing.assert_allclose(found, expected, atol=2e-6)
-
-
-def test_halving_is_exact() -> None:
-    """Networks may be so steep that the last bit matters."""
-    images = golden.images((1, 3, 64, 256))
-    cell = Resize((32, 64))
-    cell.set_train(True)
-    expected = cell(images).asnumpy()
-    cell.set_train(False)
-    np.testing.assert_array_equal(cell(images).asnumpy(), expected)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from mindspore import Tensor
 
-from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.models import tps
 from tests.ocr.models import golden
 from tests.ocr.reference import reference_arrays
@@ -82,11 +81,6 @@ def test_points_outside_are_moved_to_the_edge() -> None:
     images = np.ones((1, 3, 32, 100), np.float32)
     found = straightened(images, TARGETS - 3, (8, 20))
     np.testing.assert_allclose(found, 0.25, atol=1e-5)  # the corner, of which a quarter is inside the image
-
-
-def test_a_size_that_the_convolutions_cannot_take_is_refused() -> None:
-    with pytest.raises(KitError, match=r"tps_inputsize is \[16, 64\]"):
-        tps.rectifier(tps_inputsize=[16, 64])
 
 
 @pytest.mark.usefixtures("pynative")

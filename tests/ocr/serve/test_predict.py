@@ -6,23 +6,27 @@ from pathlib import Path
 from typing import Any
 
 import cv2
+import mindspore as ms
 import numpy as np
 import pytest
-from mindspore import nn
+from mindspore import Tensor, nn, ops
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.ocr import config, drawing
+from hccl_kit.ocr.charset import ALPHANUMERIC
 from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.data.image_paths import find_images
 from hccl_kit.ocr.data.samples import BadSampleError, TextLine
 from hccl_kit.ocr.decode.boxes import Box
 from hccl_kit.ocr.decode.reading import Reading
+from hccl_kit.ocr.infer.evaluate import Evaluator
 from hccl_kit.ocr.serve import predict
 from hccl_kit.ocr.serve.pages import PageOfText, Region, write_page
 from hccl_kit.ocr.serve.predict import Line
 from hccl_kit.ocr.tasks import recipes
 from tests.ocr.data.images import write_image, write_png
 from tests.ocr.run_tool import CONFIG
+from tests.ocr.tiny import ALONE
 
 BATCH = 4
 
@@ -92,6 +96,29 @@ def test_every_image_has_one_reading(loaded: Config, network: nn.Cell, tmp_path:
     assert [prediction.path for prediction in predictions] == [sample.path for sample in samples]
     assert all(prediction.error is None and prediction.truth is None for prediction in predictions)
     assert all(0 <= prediction.reading.confidence <= 1 for prediction in predictions)
+
+
+class Widths(nn.Cell):
+    """A reader that reads the width of an image as a character: in another padding a line has another reading."""
+
+    def construct(self, images: Tensor) -> Tensor:
+        number = ops.ones((images.shape[0], 1, 1), ms.float32) * (images.shape[3] % len(ALPHANUMERIC))
+        return ops.exp(-ops.square(number - ops.arange(len(ALPHANUMERIC) + 1).reshape((1, 1, -1))))
+
+
+def test_each_line_is_read_in_the_padding_of_the_evaluation(tmp_path: Path) -> None:
+    """The published weights lose spaces in a long one."""
+    for number, width in enumerate((6, 30, 12, 20, 31, 9)):
+        write_image(tmp_path / f"{number}.png", 254, width=width)
+    (tmp_path / "gt.txt").write_text("".join(f"{number}.png\tword\n" for number in range(6)), encoding="utf-8")
+    places = [f"eval.dataset.{key}" for key in (f"dataset_root={tmp_path}", "data_dir=.", "label_file=gt.txt")]
+    made = config.load(CONFIG, [*places, "eval.loader.batch_size=4", "eval.loader.bucket_widths=[40, 64]"])
+    evaluated: dict[Path, Reading] = {}
+    Evaluator(made, ALONE, pytest.fail)(Widths(), see=lambda one: evaluated.update({one.sample.path: one.value}))
+    lines = predict.read_lines(predict.inference_of(made), Widths(), predict.lines_of([*evaluated], None))
+    assert {line.path: line.reading for line in lines} == evaluated
+    widths = {ALPHANUMERIC[width % len(ALPHANUMERIC)] for width in (40, 64, 100)}
+    assert {reading.text for reading in evaluated.values()} == widths
 
 
 @pytest.mark.parametrize("bad", [{1}, {4}, {0, 1, 2, 3}, {0, 1, 2, 3, 4}])

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from hccl_kit.ocr.data.pages.pages import assert_drawable
 from hccl_kit.ocr.data.samples import BadSampleError
+from hccl_kit.ocr.polygons import clockwise
 
 UPRIGHT = 1.5
 """Height over width from which a line counts as rotated by 90 degrees."""
@@ -35,3 +36,11 @@ def crop_line(image: NDArray[Any], quad: NDArray[Any]) -> NDArray[Any]:
     except cv2.error as error:  # a side of more than 32,766 pixels
         raise BadSampleError(str(error).strip()) from error
     return np.rot90(line).copy() if height >= UPRIGHT * width else line
+
+
+def quad(poly: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Four corners to cut along: the polygon's own, or those of the smallest rectangle around any other."""
+    own = len(poly)  # corners without padding, which repeats the last one
+    while own > 4 and (poly[own - 1] == poly[own - 2]).all():
+        own -= 1
+    return poly[:4] if own == 4 else clockwise(cv2.boxPoints(cv2.minAreaRect(poly[:own])))

@@ -14,13 +14,12 @@ from typing import Any
 from hccl_kit.base.bounded_file import read_text
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
-from hccl_kit.ocr.data.image_paths import SUFFIXES, by_name
+from hccl_kit.ocr.data.image_paths import pairs
 from hccl_kit.ocr.data.page_split import between, numbered
 from hccl_kit.ocr.data.pages.pages import Page, Region, checked_page
 from hccl_kit.ocr.data.pages.synth_text import read_mat
 from hccl_kit.ocr.data.samples import BadSampleError, numbered_lines
 from hccl_kit.ocr.data.sources import share, sources
-from hccl_kit.ocr.file_errors import cannot_read
 
 SYNTH_TEXT = "SynthTextDataset"
 MAX_PAGE_BYTES = 1 << 22
@@ -70,20 +69,11 @@ def _reader(dataset: Mapping[str, Any], label: Path) -> Callable[[Path, Path], I
 
 def read_folder(labels: Path, images: Path) -> Iterator[Page | str]:
     """A page for each image `NAME.jpg` whose labels are `gt_NAME.txt` or `NAME.txt`; `path: reason` for the others."""
-    try:
-        pages, no_images = by_name(path for path in images.iterdir() if path.suffix.lower() in SUFFIXES)
-        texts = (path for path in labels.iterdir() if path.suffix == ".txt")
-        files, no_labels = by_name(texts, lambda stem: stem.removeprefix("gt_"))
-    except OSError as error:
-        raise cannot_read(error.filename, error) from error
-    yield from (*no_images, *no_labels)
-    for name in sorted(pages.keys() | files.keys(), key=lambda name: (_natural(name), name)):
-        if name not in pages:
-            yield f"{files[name]}: {images} has no image {name}.jpg"
-        elif name not in files:
-            yield f"{pages[name]}: {labels} has no file gt_{name}.txt"
+    for pair in pairs(labels, images, [".txt"], lambda stem: stem.removeprefix("gt_")):
+        if isinstance(pair, str):
+            yield pair
         else:
-            yield _page(pages[name], files[name], lambda path: parse_rows(read_text(path, MAX_PAGE_BYTES)))
+            yield _page(pair[1], pair[0], lambda path: parse_rows(read_text(path, MAX_PAGE_BYTES)))
 
 
 def read_label_file(path: Path, images: Path) -> Iterator[Page | str]:
@@ -128,10 +118,10 @@ def _region(row: Any, place: str) -> Region:
     if not isinstance(row, dict) or not isinstance(row.get("transcription"), str):
         raise BadSampleError(f"{place} has no transcription: {str(row)[:60]}")
     points = row.get("points")
-    pairs = points if isinstance(points, list) else []
-    if len(pairs) < 3 or not all(isinstance(p, list) and len(p) == 2 and all(map(_is_number, p)) for p in pairs):
+    corners = points if isinstance(points, list) else []
+    if len(corners) < 3 or not all(isinstance(p, list) and len(p) == 2 and all(map(_is_number, p)) for p in corners):
         raise BadSampleError(f"{place}: points must be three or more [x, y], found {str(points)[:60]}")
-    return row["transcription"], pairs
+    return row["transcription"], corners
 
 
 def _is_number(value: Any) -> bool:
@@ -144,10 +134,3 @@ def _page(path: Path, label: Any, parse: Any) -> Page | str:
         return checked_page(path, regions)
     except (BadSampleError, KitError) as error:
         return f"{path}: {error}"
-
-
-def _natural(name: str) -> list[tuple[int, str]]:
-    """Orders img_2 before img_10."""
-    return [
-        (int(part), "") if part.isascii() and part.isdigit() else (-1, part) for part in re.split("([0-9]{1,18})", name)
-    ]

@@ -10,10 +10,9 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.data.pages.pages import Page
 from hccl_kit.ocr.data.pages.views import Moves, View, join, scaling
-from hccl_kit.ocr.data.transforms import Transform
+from hccl_kit.ocr.data.transforms import Transform, ascending
 
 
 def flip(*, p: float = 0.5) -> Transform[Page]:
@@ -33,7 +32,7 @@ def rotate(*, degrees: Sequence[float] = (-10, 10), expand_canvas: bool = True, 
 
     `expand_canvas` enlarges the page to contain its corners; otherwise it keeps its size and the corners are cut off.
     """
-    lowest, highest = _range("RandomRotate: degrees", degrees)
+    lowest, highest = ascending("RandomRotate: degrees", degrees)
 
     def move(view: View, generator: np.random.Generator) -> View:
         if generator.random() >= p:
@@ -71,7 +70,7 @@ def scale(*, scale_range: Sequence[float], size_limits: Sequence[int] | None = N
 
     `size_limits`: no side becomes shorter than the first or longer than the second, if both limits can be met.
     """
-    lowest, highest = _range("RandomScale: scale_range", sorted(scale_range))
+    lowest, highest = ascending("RandomScale: scale_range", sorted(scale_range))
     shortest, longest = sorted(size_limits) if size_limits else (0, np.inf)
 
     def move(view: View, generator: np.random.Generator) -> View:
@@ -186,14 +185,3 @@ def _free(lows: NDArray[Any], highs: NDArray[Any], length: int) -> NDArray[np.in
     for low, high in zip(np.rint(lows).astype(int), np.rint(highs).astype(int), strict=True):
         taken[max(low, 0) : max(high + 1, 0)] = True
     return np.flatnonzero(~taken)
-
-
-def _range(name: str, values: Sequence[float]) -> tuple[float, float]:
-    if values[0] > values[1]:
-        raise KitError(
-            "ocr.page-moves.lowest-highest",
-            "{name} is {values}; accepted: [lowest, highest]",
-            name=name,
-            values=list(values),
-        )
-    return values[0], values[1]

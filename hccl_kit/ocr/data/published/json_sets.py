@@ -7,9 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.data.published.json_file import as_list, as_object, field, load, numbered
-from hccl_kit.ocr.data.published.marked import ILLEGIBLE, Marked, box, corners, find_image, legible, marked, pairs
+from hccl_kit.ocr.data.published.marked import ILLEGIBLE, Marked, box, corners, find_image, legible, marked, read_pairs
 from hccl_kit.ocr.data.samples import BadSampleError
 
 if TYPE_CHECKING:
@@ -36,18 +35,12 @@ def cocotext(labels: Path, images: Path, part: str) -> Iterator[Marked | str]:
 
 def funsd(labels: Path, images: Path) -> Iterator[Marked | str]:
     """FUNSD: NAME.json with {"form": [{"words": [{"text": text, "box": [left, top, right, bottom]}, ...]}, ...]}."""
-    for pair in pairs(labels, images, [".json"]):
-        if isinstance(pair, str):
-            yield pair
-            continue
-        label, image = pair
-        try:
-            form = as_object(load(label), f"{label}").get("form")
-            words = [word for entity in as_list(form) for word in as_list(field(entity, "words"))]
-        except (BadSampleError, KitError) as error:
-            yield str(error) if isinstance(error, KitError) else f"{label}: {error}"
-        else:
-            yield marked(image, numbered(f"{label}: word", words), _funsd_word)
+    return read_pairs(labels, images, [".json"], _funsd_words, _funsd_word)
+
+
+def _funsd_words(label: Path) -> Iterator[tuple[str, Any]]:
+    form = as_object(load(label), f"{label}").get("form")
+    return numbered(f"{label}: word", [word for entity in as_list(form) for word in as_list(field(entity, "words"))])
 
 
 def _joined(

@@ -9,10 +9,10 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from unicodedata import category
 
-from hccl_kit.ocr.data.image_paths import SUFFIXES, by_name
+from hccl_kit.base.errors import KitError
+from hccl_kit.ocr.data.image_paths import pairs
 from hccl_kit.ocr.data.pages.limits import MAX_COORDINATE, MAX_CORNERS
 from hccl_kit.ocr.data.samples import BadSampleError
-from hccl_kit.ocr.file_errors import cannot_read
 
 if TYPE_CHECKING:
     from hccl_kit.ocr.data.pages.pages import Region
@@ -37,10 +37,6 @@ class Marked(NamedTuple):
     left_out: list[str]
 
 
-Read = Callable[[Path, Path], Iterator["Marked | str"]]
-"""From the labels and the folder of the images to pages; `place: reason` for a page that cannot be used."""
-
-
 def marked(image: Path, rows: Iterable[tuple[str, T]], parse: Callable[[T], Region]) -> Marked:
     """The page of these rows, each with its place."""
     regions, left_out = [], []
@@ -52,27 +48,25 @@ def marked(image: Path, rows: Iterable[tuple[str, T]], parse: Callable[[T], Regi
     return Marked(image, regions, left_out)
 
 
-def pairs(
-    labels: Path, images: Path, suffixes: Sequence[str], image_stem: Callable[[str], str] = str
-) -> Iterator[tuple[Path, Path] | str]:
-    """The label file and the image of each page; `path: reason` for one without the other.
-
-    `image_stem` makes the name of the image, without its suffix, from that of the label file. Raises KitError if a
-    folder cannot be read.
-    """
-    try:
-        pages, no_images = by_name(path for path in images.iterdir() if path.suffix.lower() in SUFFIXES)
-        files, no_labels = by_name((path for path in labels.iterdir() if path.suffix in suffixes), image_stem)
-    except OSError as error:
-        raise cannot_read(error.filename, error) from error
-    yield from (*no_images, *no_labels)
-    for name in sorted(pages.keys() | files.keys()):
-        if name not in pages:
-            yield f"{files[name]}: {images} has no image {name}.jpg"
-        elif name not in files:
-            yield f"{pages[name]}: {labels} has no {' or '.join(suffixes)} file of it"
-        else:
-            yield files[name], pages[name]
+def read_pairs(
+    labels: Path,
+    images: Path,
+    suffixes: Sequence[str],
+    rows_of: Callable[[Path], Iterable[tuple[str, T]]],
+    parse: Callable[[T], Region],
+    *,
+    image_stem: Callable[[str], str] = str,
+) -> Iterator[Marked | str]:
+    """The page of each of `pairs`, `path: reason` for one that cannot be used; `rows_of` reads a label file."""
+    for pair in pairs(labels, images, suffixes, image_stem):
+        if isinstance(pair, str):
+            yield pair
+            continue
+        label, image = pair
+        try:
+            yield marked(image, rows_of(label), parse)
+        except (BadSampleError, KitError) as error:
+            yield str(error) if isinstance(error, KitError) else f"{label}: {error}"
 
 
 def find_image(images: Path, name: Any) -> Path:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from hccl_kit.base.bounded_file import read_bounded
 from hccl_kit.base.errors import KitError
-from hccl_kit.ocr.data.published.marked import ILLEGIBLE, Marked, corners, legible, marked, numbers, pairs, turned
+from hccl_kit.ocr.data.published.marked import ILLEGIBLE, Marked, corners, legible, numbers, read_pairs, turned
 from hccl_kit.ocr.data.samples import BadSampleError
 
 if TYPE_CHECKING:
@@ -63,15 +63,7 @@ def _read(
     image_stem: Callable[[str], str] = str,
     encoding: str = "utf-8-sig",
 ) -> Iterator[Marked | str]:
-    for pair in pairs(labels, images, [suffix], image_stem):
-        if isinstance(pair, str):
-            yield pair
-            continue
-        label, image = pair
-        try:
-            yield marked(image, numbered(label, encoding), parse)
-        except KitError as error:
-            yield str(error)
+    return read_pairs(labels, images, [suffix], lambda label: numbered(label, encoding), parse, image_stem=image_stem)
 
 
 def _fields(row: str, count: int, form: str) -> list[str]:

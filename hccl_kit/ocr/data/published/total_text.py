@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hccl_kit.base.errors import KitError
-from hccl_kit.ocr.data.published.marked import ILLEGIBLE, Marked, corners, legible, marked, numbers, pairs
+from hccl_kit.ocr.data.published.marked import ILLEGIBLE, Marked, corners, legible, numbers, read_pairs
 from hccl_kit.ocr.data.published.rows import numbered
 from hccl_kit.ocr.data.samples import BadSampleError
 
@@ -27,15 +26,11 @@ _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|(.))")
 
 def read(labels: Path, images: Path) -> Iterator[Marked | str]:
     """A page for each image."""
-    for pair in pairs(labels, images, [".txt"], lambda stem: stem.removeprefix("poly_").removeprefix("gt_")):
-        if isinstance(pair, str):
-            yield pair
-            continue
-        label, image = pair
-        try:
-            yield marked(image, _entries(label), _region)
-        except KitError as error:
-            yield str(error)
+    return read_pairs(labels, images, [".txt"], _entries, _region, image_stem=_image_stem)
+
+
+def _image_stem(stem: str) -> str:
+    return stem.removeprefix("poly_").removeprefix("gt_")
 
 
 def _entries(path: Path) -> Iterator[tuple[str, str]]:

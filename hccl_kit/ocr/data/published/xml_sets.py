@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as Xml
 
 from hccl_kit.base.bounded_file import read_text
 from hccl_kit.base.errors import KitError
-from hccl_kit.ocr.data.published.marked import Marked, box, corners, find_image, legible, marked, numbers, pairs
+from hccl_kit.ocr.data.published.marked import Marked, box, corners, find_image, legible, marked, numbers, read_pairs
 from hccl_kit.ocr.data.published.rows import numbered
 from hccl_kit.ocr.data.samples import BadSampleError
 
@@ -36,19 +36,20 @@ def cute80(labels: Path, images: Path) -> Iterator[Marked | str]:
 
 def ctw1500(labels: Path, images: Path) -> Iterator[Marked | str]:
     """SCUT-CTW1500: 0001.xml of the training set; 0001001.txt of the test set, rows x1,y1,...,x14,y14,####text."""
-    for pair in pairs(labels, images, [".xml", ".txt"], lambda stem: _TEST_STEM.sub(r"\1", stem)):
-        if isinstance(pair, str):
-            yield pair
-            continue
-        label, image = pair
-        try:
-            if label.suffix == ".txt":
-                yield marked(image, numbered(label), _ctw1500_row)
-            else:
-                boxes = enumerate(_root(label).iter("box"), 1)
-                yield marked(image, ((f"{label}: box {order}", line) for order, line in boxes), _ctw1500_box)
-        except KitError as error:
-            yield str(error)
+    return read_pairs(
+        labels,
+        images,
+        [".xml", ".txt"],
+        _ctw1500_rows,
+        _ctw1500_line,
+        image_stem=lambda stem: _TEST_STEM.sub(r"\1", stem),
+    )
+
+
+def _ctw1500_rows(label: Path) -> Iterable[tuple[str, Xml.Element | str]]:
+    if label.suffix == ".txt":
+        return numbered(label)
+    return ((f"{label}: box {order}", line) for order, line in enumerate(_root(label).iter("box"), 1))
 
 
 def _one_file(
@@ -88,12 +89,10 @@ def _cute80_line(line: Xml.Element) -> Region:
     return "", corners([value for corner in zip(xs, ys, strict=True) for value in corner])
 
 
-def _ctw1500_box(line: Xml.Element) -> Region:
-    return legible(line.findtext("label")), corners(numbers((line.findtext("segs") or "").split(",")))
-
-
-def _ctw1500_row(row: str) -> Region:
-    values, hashes, text = row.partition(",####")
+def _ctw1500_line(line: Xml.Element | str) -> Region:
+    if not isinstance(line, str):
+        return legible(line.findtext("label")), corners(numbers((line.findtext("segs") or "").split(",")))
+    values, hashes, text = line.partition(",####")
     if not hashes:
-        raise BadSampleError(f"expected x1,y1,...,####text, found {row[:60]!r}")
+        raise BadSampleError(f"expected x1,y1,...,####text, found {line[:60]!r}")
     return legible(text), corners(numbers(values.split(",")))

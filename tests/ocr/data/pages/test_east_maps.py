@@ -13,7 +13,7 @@ from shapely import Polygon, box
 
 from hccl_kit.ocr.data.pages.east_maps import best_angle, draw_geometry, east_process_train, four_corners, shrunk
 from hccl_kit.ocr.data.pages.pages import Page, pad_polygons
-from hccl_kit.ocr.decode.boxes import clockwise
+from hccl_kit.ocr.polygons import clockwise
 
 TEXT = [[400, 300], [560, 300], [560, 340], [400, 340]]
 

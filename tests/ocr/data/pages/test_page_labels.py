@@ -193,7 +193,7 @@ def test_unpaired_images_and_labels_are_named(tmp_path: Path) -> None:
     assert [page.path.stem for page in pages] == ["img_1"]
     assert bad == [
         f"{tmp_path}/gt/gt_img_2.txt: {tmp_path}/images has no image img_2.jpg",
-        f"{tmp_path}/images/img_3.jpg: {tmp_path}/gt has no file gt_img_3.txt",
+        f"{tmp_path}/images/img_3.jpg: {tmp_path}/gt has no .txt file of it",
     ]
 
 

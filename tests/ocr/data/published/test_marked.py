@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hccl_kit.ocr.data.published.marked import corners, find_image, numbers, pairs, turned
+from hccl_kit.ocr.data.published.marked import corners, find_image, numbers, turned
 from hccl_kit.ocr.data.samples import BadSampleError
 
 PLACES = st.integers(-100, 2000)
@@ -77,13 +77,3 @@ def test_the_folder_may_be_repeated_in_the_name(tmp_path: Path) -> None:
     image = tmp_path / "train" / "a.jpg"
     image.touch()
     assert find_image(tmp_path, "train/a.jpg") == find_image(tmp_path / "train", "train/a.jpg") == image
-
-
-def test_files_of_the_same_page_are_named(tmp_path: Path) -> None:
-    """An image or a label file that another one replaces is not left out in silence."""
-    for name in ("a.jpg", "a.png", "a.txt", "gt_a.txt"):
-        (tmp_path / name).touch()
-    first, second, pair = pairs(tmp_path, tmp_path, [".txt"], lambda stem: stem.removeprefix("gt_"))
-    assert first == f"{tmp_path}/a.jpg: {tmp_path}/a.png is of the same page, and is taken"
-    assert second == f"{tmp_path}/a.txt: {tmp_path}/gt_a.txt is of the same page, and is taken"
-    assert pair == (tmp_path / "gt_a.txt", tmp_path / "a.png")
