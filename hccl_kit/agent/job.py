@@ -265,11 +265,11 @@ def _after_the_end(job: Job, event: Gone, now: float) -> tuple[Job, tuple[Action
         return over, ()
     if isinstance(cause, Signalled):
         return over, (Tell("signal", cause),)
-    told = Tell("failure", cause)
+    failure = Tell("failure", cause)
     if job.attempt >= job.max_restarts or over.code == CANNOT_START:
-        return over, (told,)
+        return over, (failure,)
     if job.last_step is not None and (event.step or 0) <= job.last_step:
-        return over, (told, Tell("no progress", number=job.attempt, step=event.step or 0, last_step=job.last_step))
+        return over, (failure, Tell("no progress", number=job.attempt, step=event.step or 0, last_step=job.last_step))
     failed = over._replace(state=State.UNDECIDED, cause=cause, last_step=event.step)
     waits, actions = (failed, ()) if job.asks else restart(failed, now)
-    return waits, (told, *actions)
+    return waits, (failure, *actions)

@@ -135,13 +135,13 @@ class Member:
         self.reports.send(Ready(is_here))
         return True
 
-    def obey(self, told: Order) -> None:
+    def obey(self, order: Order) -> None:
         """Do what the starter says."""
-        if isinstance(told, End):
+        if isinstance(order, End):
             self.is_over = True
             return
         try:
-            answer = self.server.obey(told)
+            answer = self.server.obey(order)
         except (OSError, PortError) as error:
             answer = Refused(str(error))
         if answer:

@@ -86,7 +86,7 @@ class Ranks:
 
     def ended(self) -> list[Exited]:
         """The ranks that have ended since the last call. What was killed comes first: others fail because of it."""
-        found, self.not_started = self.not_started, []
+        exited, self.not_started = self.not_started, []
         for rank, running in self.running.items():
             if rank in self.exited:
                 continue
@@ -94,8 +94,8 @@ class Ranks:
             if status is not None:
                 self.exited.add(rank)
                 is_code = status.si_code == os.CLD_EXITED
-                found.append(Exited(rank, status.si_status if is_code else 128 + status.si_status))
-        return sorted(found, key=lambda event: event.code <= 128)
+                exited.append(Exited(rank, status.si_status if is_code else 128 + status.si_status))
+        return sorted(exited, key=lambda event: event.code <= 128)
 
     def stopped(self) -> list[int]:
         """The ranks of which a process is stopped, as by SIGSTOP or a debugger."""

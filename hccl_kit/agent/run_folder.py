@@ -74,10 +74,10 @@ def name_of_run() -> str:
 
 def _trust(folder: Path, note: Callable[[str], object], texts: Texts) -> None:
     """Who may write to a folder that is not sticky may replace what is in it."""
-    found = folder.stat()
-    if found.st_mode & stat.S_ISVTX:
+    state = folder.stat()
+    if state.st_mode & stat.S_ISVTX:
         return
-    if found.st_mode & stat.S_IWOTH:
+    if state.st_mode & stat.S_IWOTH:
         raise UnsafeError(texts, "agent.of-all", folder)
-    if found.st_mode & stat.S_IWGRP and found.st_gid != os.geteuid():  # a group of one user has the number of the user
-        note(phrase(texts, "agent.of-group", folder=folder, group=found.st_gid))
+    if state.st_mode & stat.S_IWGRP and state.st_gid != os.geteuid():  # a group of one user has the number of the user
+        note(phrase(texts, "agent.of-group", folder=folder, group=state.st_gid))

@@ -111,13 +111,13 @@ def assign(
     )
 
 
-def elsewhere(told: Assignment, file: TableFile, cwd: Path) -> Assignment:
+def elsewhere(assignment: Assignment, file: TableFile, cwd: Path) -> Assignment:
     """The assignment for the agent of another host: its `environ` is added to the environment there.
 
     The agent writes the table into its log folder, unless it sees that of this host, and the ranks start in `cwd`.
     """
     left_over = tuple(sorted({*MISLEADING, *OF_THE_JOB, SERVER}))
-    return told._replace(inherit=True, unset=left_over, files={file.name: file.text}, cwd=str(cwd))
+    return assignment._replace(inherit=True, unset=left_over, files={file.name: file.text}, cwd=str(cwd))
 
 
 def as_shell(assignment: Assignment, environ: Mapping[str, str]) -> Iterator[str]:

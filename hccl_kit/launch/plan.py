@@ -111,11 +111,11 @@ def plan(
     devices = table.by_rank()
     size = len(devices)
     if not devices or [device.rank for _, device in devices] != list(range(size)):
-        found = ", ".join(str(device.rank) for _, device in devices[:20]) or "none"
+        ranks = ", ".join(str(device.rank) for _, device in devices[:20]) or "none"
         raise KitError(
             "launch.plan.ranks-table",
             "the ranks of the table are {value}; accepted: 0, 1, 2 and so on, each once",
-            value=found,
+            value=ranks,
         )
     refuse_launcher(command or (), size)
     servers = list({id(server): server for server, _ in devices}.values())  # in the order of their first ranks
@@ -167,8 +167,8 @@ def assert_ascending(node: Node) -> None:
 
 def address_of(server: Server) -> str:
     """The address of the host: its `host_ip`, otherwise the id of the server."""
-    found = server.extra.get(HOST_IP)
-    return found if isinstance(found, str) and found else server.id
+    address = server.extra.get(HOST_IP)
+    return address if isinstance(address, str) and address else server.id
 
 
 def _check_names(table: RankTable) -> None:

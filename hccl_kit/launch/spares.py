@@ -247,7 +247,9 @@ def substituted(table: Mapping[str, Any], lost: str, spare: Mapping[str, Any]) -
 
 
 def _pod(pod: Mapping[str, Any], lost: str, spare: str) -> dict[str, Any]:
-    members = [{**one, "server_id": spare} if one["server_id"] == lost else one for one in pod["server_list"]]
+    members = [
+        {**server, "server_id": spare} if server["server_id"] == lost else server for server in pod["server_list"]
+    ]
     return {**pod, "server_list": members}
 
 

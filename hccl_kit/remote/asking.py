@@ -56,10 +56,10 @@ class Reply(NamedTuple):
         if self.error is not None:
             raise ValueError(self.error)
         lines = [line.strip() for line in self.text.splitlines() if line.strip()]
-        found = next((line for line in reversed(lines) if line.startswith("{") and line.endswith("}")), None)
-        if found is None:
+        document = next((line for line in reversed(lines) if line.startswith("{") and line.endswith("}")), None)
+        if document is None:
             raise ValueError(self.stderr or Message("remote.other", "it printed {text!r}", text=lines[-1][:200]))
-        return found
+        return document
 
 
 def ask(

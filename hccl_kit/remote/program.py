@@ -66,7 +66,7 @@ def archive(packages: Iterable[str], main: str = "") -> bytes:
 
 def pythons(given: Sequence[str]) -> Mapping[str, str]:
     """The values of --python: host -> path of Python there, "" -> that of the others. Raises KitError."""
-    found: dict[str, str] = {}
+    paths: dict[str, str] = {}
     for text in given:
         host, equals, path = text.rpartition("=")
         if not re.fullmatch(r"[A-Za-z0-9_./+-]+", path) or path.startswith("-") or (equals and not is_host(host)):
@@ -76,8 +76,8 @@ def pythons(given: Sequence[str]) -> Mapping[str, str]:
                 fix="--python /usr/bin/python3.10",
                 text=printable(text[:80]),
             )
-        found[host] = path
-    return found
+        paths[host] = path
+    return paths
 
 
 def python_of(given: Mapping[str, str], *names: str) -> str:

@@ -37,7 +37,7 @@ def volumes(text: str | None, reserved: tuple[str, ...]) -> tuple[Volume, ...]:
 
     Raises KitError, also if two have one path, or one of those that are `reserved`.
     """
-    found: list[Volume] = []
+    parsed: list[Volume] = []
     taken = [*reserved]
     for number, part in enumerate(text.split(",") if text is not None else ()):
         source, _, rest = part.partition(":")
@@ -58,8 +58,8 @@ def volumes(text: str | None, reserved: tuple[str, ...]) -> tuple[Volume, ...]:
             )
         taken.append(path)
         volume = mounted({"name": f"volume-{number}", **_source("--volumes", source, "Directory")}, path)
-        found.append(volume._replace(mount={**volume.mount, "readOnly": True}) if mode else volume)
-    return tuple(found)
+        parsed.append(volume._replace(mount={**volume.mount, "readOnly": True}) if mode else volume)
+    return tuple(parsed)
 
 
 def log_volume(source: str | None) -> Volume | None:

@@ -124,6 +124,6 @@ def _text(service: Service) -> Iterator[str]:
         if address:
             yield f"  HCCL_IF_IP={address}"
             nic = service.nic or f"<the interface with {address}>"
-            yield from (f"  {one}={nic}" for one in _INTERFACES)
-        yield from (f"  {one}={value}" for one, value in plan.variables_of_hccl)
+            yield from (f"  {name}={nic}" for name in _INTERFACES)
+        yield from (f"  {name}={value}" for name, value in plan.variables_of_hccl)
         yield f"  {words([*plan.command, *service.options(number)])}"

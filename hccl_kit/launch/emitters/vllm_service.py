@@ -101,18 +101,18 @@ def service_of(plan: LaunchPlan, table: TableFile, tensor: str | None, nic: str 
 
 
 def _assert_command(command: Sequence[str]) -> None:
-    names = [one.rpartition("/")[2] for one in command]
+    names = [word.rpartition("/")[2] for word in command]
     if ("vllm", "serve") not in zip(names, command[1:], strict=False):
-        found = " ".join(command[:4])
+        shown_command = " ".join(command[:4])
         raise KitError(
             "launch.vllm-service.command",
             "the command is {value}; accepted: {use}",
             fix="hccl-kit launch ... -- vllm serve MODEL",
-            value=shown(found),
+            value=shown(shown_command),
             use=_USE,
         )
-    for one in command:
-        name = one.partition("=")[0]
+    for word in command:
+        name = word.partition("=")[0]
         plain = name[2:].replace("_", "-") if name.startswith("--") else ""
         if plain in _OF_THE_PLAN or name in filter(None, _OF_THE_PLAN.values()):
             hint = (
@@ -186,11 +186,11 @@ def _assert_hosts(plan: LaunchPlan) -> None:
 
 def _api_port(plan: LaunchPlan) -> int:
     """The port of the API. Raises KitError if it is not valid, or two jobs of a host would have the same."""
-    found = None
-    for one, after in zip(plan.command, (*plan.command[1:], ""), strict=True):
-        if one == "--port" or one.startswith("--port="):
-            found = after if one == "--port" else one.partition("=")[2]
-    if found is None:
+    port = None
+    for word, after in zip(plan.command, (*plan.command[1:], ""), strict=True):
+        if word == "--port" or word.startswith("--port="):
+            port = after if word == "--port" else word.partition("=")[2]
+    if port is None:
         if plan.master_port is not None:
             raise KitError(
                 "launch.vllm-service.job-two-services",
@@ -199,10 +199,10 @@ def _api_port(plan: LaunchPlan) -> int:
                 api_port=API_PORT,
             )
         return API_PORT
-    if not re.fullmatch(r"[1-9][0-9]{0,4}", found, re.ASCII) or int(found) > 65535:
+    if not re.fullmatch(r"[1-9][0-9]{0,4}", port, re.ASCII) or int(port) > 65535:
         raise KitError(
             "launch.vllm-service.port-command",
             "--port of the command is {value}; accepted: 1 to 65535",
-            value=shown(found),
+            value=shown(port),
         )
-    return int(found)
+    return int(port)

@@ -179,8 +179,8 @@ def _connect(
     node = plan.nodes[server.number]
     python = python_of(way.pythons, node.id, node.address)
     words = command(python, "hccl_kit.agent", "--member", size=len(payload), minor=OLDEST)
-    told = payload + server.assignment.to_json().encode() + b"\n"
-    return Connection(way.reach(node, words), told, selector, report)
+    sent = payload + server.assignment.to_json().encode() + b"\n"
+    return Connection(way.reach(node, words), sent, selector, report)
 
 
 def _fetch(way: Way, plan: LaunchPlan, servers: Servers, folder: Path, screen: Screen) -> None:

@@ -91,8 +91,8 @@ class Servers:
         news = [*self.news.values()]
         self.news.clear()
         for server in news:
-            for told in server.connection.take() if server.is_connected else ():
-                yield from self._receive(server, told)
+            for line in server.connection.take() if server.is_connected else ():
+                yield from self._receive(server, line)
             if server.connection.lost and server.is_connected:
                 why = Message(
                     "launch.lost",
@@ -137,32 +137,32 @@ class Servers:
             server.connection.tell_news = partial(self.news.__setitem__, server.number, server)
             server.state = State.CONNECTING
 
-    def _receive(self, server: Server, told: Report) -> Iterator[Event]:
-        if isinstance(told, Ready):
-            server.state, server.has_logs = State.READY, not told.is_here
-        elif isinstance(told, Refused):
-            yield self._lose(server, KitError(clean(told.text)).render())
-        elif isinstance(told, Started) and server.number == 0 and self.to_start is not None:
+    def _receive(self, server: Server, line: Report) -> Iterator[Event]:
+        if isinstance(line, Ready):
+            server.state, server.has_logs = State.READY, not line.is_here
+        elif isinstance(line, Refused):
+            yield self._lose(server, KitError(clean(line.text)).render())
+        elif isinstance(line, Started) and server.number == 0 and self.to_start is not None:
             for other in self.servers[1:]:
-                other.start(self.to_start, told.port)
+                other.start(self.to_start, line.port)
             self.to_start = None
             if len(self.servers) > MOST_SHOWN:
                 number = len(self.servers) - MOST_SHOWN
                 more = Message("launch.more-servers", "and {number} more servers", number=number)
                 self.screen.say(f"{translated(more)}\n", OUT)
-        elif isinstance(told, Exited):
-            if told.rank in server.ranks:
-                yield told
-        elif isinstance(told, Hung):
-            if server.ranks.issuperset(told.ranks):
+        elif isinstance(line, Exited):
+            if line.rank in server.ranks:
+                yield line
+        elif isinstance(line, Hung):
+            if server.ranks.issuperset(line.ranks):
                 self.hung_since = self.hung_since if self.hung else time.monotonic()
-                self.hung.append(told)
-        elif isinstance(told, Left):
+                self.hung.append(line)
+        elif isinstance(line, Left):
             server.state = State.READY
-            if told.gone.first is None or told.gone.first.rank in server.ranks:
-                self.gone.append((time.monotonic() - told.age, told.gone))
+            if line.gone.first is None or line.gone.first.rank in server.ranks:
+                self.gone.append((time.monotonic() - line.age, line.gone))
         else:
-            _show(self.screen, server, told)
+            _show(self.screen, server, line)
 
     def _lose(self, server: Server, why: str) -> Lost:
         self.lost_ranks = self.lost_ranks or server.state is State.RUNNING
@@ -186,9 +186,9 @@ def _together(gone: Sequence[tuple[float, Gone]]) -> Gone:
     return Gone(max(steps, default=None), min(failed)[1] if failed else None)
 
 
-def _show(screen: Screen, server: Server, told: Report) -> None:
+def _show(screen: Screen, server: Server, line: Report) -> None:
     """Show what a rank prints, and what an agent says."""
-    if isinstance(told, Output) and told.rank in server.ranks:
-        screen.show(told.rank, told.data)
-    elif isinstance(told, Said) and (told.to != OUT or server.number < MOST_SHOWN):
-        screen.say(clean(told.text), told.to)
+    if isinstance(line, Output) and line.rank in server.ranks:
+        screen.show(line.rank, line.data)
+    elif isinstance(line, Said) and (line.to != OUT or server.number < MOST_SHOWN):
+        screen.say(clean(line.text), line.to)

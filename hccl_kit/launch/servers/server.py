@@ -77,9 +77,9 @@ class Server:
         end = time.monotonic() + PATIENCE
         while self.is_connected and not self.connection.lost and time.monotonic() < end:
             wait(selector)
-            for told in self.connection.take():
-                if isinstance(told, Failure):
-                    return clean(told.text)
+            for news in self.connection.take():
+                if isinstance(news, Failure):
+                    return clean(news.text)
         cards = {row.rank: row.card for row in self.assignment.ranks}
         texts, log = self.assignment.texts, f"{self.assignment.folder}/rank_{report.blamed(cause)}.log"
         left = report.End(phrase(texts, "agent.log-of-host", log=log, host=self.name), ())

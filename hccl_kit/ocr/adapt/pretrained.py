@@ -179,15 +179,15 @@ def _assert_known_types(path: Path) -> None:
     """Raises KitError for a type that numpy lacks, such as bfloat16 or 8-bit floats."""
     with safe_open(path, framework="np") as file:
         for name in file.keys():  # noqa: SIM118  # not a mapping
-            found = file.get_slice(name).get_dtype()
-            if found not in TYPES:
+            type_of_file = file.get_slice(name).get_dtype()
+            if type_of_file not in TYPES:
                 raise KitError(
                     "ocr.pretrained.type",
                     "{path}: {name} is of type {value}; accepted: {types}",
                     fix="convert the weights to float32 (F32) where they come from",
                     path=path,
                     name=name,
-                    value=found,
+                    value=type_of_file,
                     types=", ".join(sorted(TYPES)),
                 )
 

@@ -171,36 +171,36 @@ def _place(pointer: Pointer, places: Mapping[Pointer, str], source: str) -> str:
 def _explain(error: ValidationError, values: Mapping[str, Any]) -> Iterator[tuple[Pointer, str]]:
     """One message per mistake: the name of the key, the value found, the accepted values."""
     pointer: Pointer = tuple(error.absolute_path)
-    found: Any = error.instance
+    section: Any = error.instance
     rule: Any = error.validator_value
     name = dotted(pointer)
     known = list(error.schema.get("properties", ())) if isinstance(error.schema, Mapping) else []
     if error.validator == "additionalProperties":
-        if len(found) > error.schema.get("maxProperties", len(found)):  # type: ignore[union-attr]  # an object, here
+        if len(section) > error.schema.get("maxProperties", len(section)):  # type: ignore[union-attr]  # an object, here
             return  # reported by another rule
-        for key in [key for key in found if key not in known]:
-            absent = [key for key in known if key not in found]
+        for key in [key for key in section if key not in known]:
+            absent = [key for key in known if key not in section]
             near = _elsewhere(_RENAMED.get(key, key), pointer, values) or _nearest(key, absent) or _nearest(key, known)
             yield (*pointer, key), f"{dotted((*pointer, key))} is not a key of this release{near}"
     elif error.validator == "required":
         for key in rule:
-            if key not in found and not difflib.get_close_matches(key, found.keys() - known):
+            if key not in section and not difflib.get_close_matches(key, section.keys() - known):
                 missing = cast("Rule", error.schema).get("x-missing", {}).get(key)
                 yield pointer, f"{dotted((*pointer, key))} is missing{f': {missing}' if missing else ''}"
     elif error.validator in ("enum", "const"):
         accepted = rule if error.validator == "enum" else [rule]
-        near = _nearest(str(found), accepted)
-        yield pointer, f"{name} is {_shown(found)}; accepted: {', '.join(map(_plain, accepted))}{near}"
+        near = _nearest(str(section), accepted)
+        yield pointer, f"{name} is {_shown(section)}; accepted: {', '.join(map(_plain, accepted))}{near}"
     elif error.validator == "type":
         kinds = [rule] if isinstance(rule, str) else rule
-        is_text = "string" in kinds and not isinstance(found, (dict, list))
+        is_text = "string" in kinds and not isinstance(section, (dict, list))
         quoted = """; quote it to make it a string: key='"1"'""" if is_text else ""
-        yield pointer, f"{name} is {_shown(found)}; expected {' or '.join(_KINDS[kind] for kind in kinds)}{quoted}"
+        yield pointer, f"{name} is {_shown(section)}; expected {' or '.join(_KINDS[kind] for kind in kinds)}{quoted}"
     elif error.validator in _BOUNDS:
-        yield pointer, f"{name} is {_shown(found)}; accepted: {_BOUNDS[str(error.validator)].format(rule)}"
+        yield pointer, f"{name} is {_shown(section)}; accepted: {_BOUNDS[str(error.validator)].format(rule)}"
     else:
         meant = error.schema.get("x-accepted", error.message) if isinstance(error.schema, Mapping) else error.message
-        yield pointer, f"{name} is {_shown(found)}; accepted: {meant}"
+        yield pointer, f"{name} is {_shown(section)}; accepted: {meant}"
 
 
 _RENAMED = {"unclip_ratio": "expand_ratio", "per_print_times": "log_interval", "resume_ckpt": "resume"}
@@ -212,12 +212,12 @@ def _elsewhere(key: str, section: Pointer, values: Mapping[str, Any]) -> str:
 
     Places in the same part of the file, such as `eval`, come first.
     """
-    found = [
-        (pointer, next((one for one in conditions if value_at(values, one[0]) != one[1]), None))
+    options = [
+        (pointer, next((row for row in conditions if value_at(values, row[0]) != row[1]), None))
         for pointer, conditions, has_effect in _all_keys(root(), ())
         if pointer[-1] == key and has_effect
     ]
-    for pointer, unmet in sorted(found, key=lambda row: (row[1] is not None, row[0][:1] != section[:1])):
+    for pointer, unmet in sorted(options, key=lambda row: (row[1] is not None, row[0][:1] != section[:1])):
         need = f" (needs {dotted(unmet[0])}: {unmet[1]})" if unmet else ""
         return f"; did you mean {dotted(pointer)}{need}?"
     return ""

@@ -36,10 +36,10 @@ class EASTLoss(nn.Cell):
         off = ANGLE_SCALE * angle - ops.log(self._iou(maps[:, 1:5], geometry[:, :4]))
         return dice + ops.reduce_sum(off * scores) / ops.maximum(ops.reduce_sum(scores), 1.0)
 
-    def _iou(self, found: Tensor, truth: Tensor) -> Tensor:
+    def _iou(self, boxes: Tensor, truth: Tensor) -> Tensor:
         """IoU of rectangles around the same pixel, (N, 1, H, W), with 1 added to both areas."""
-        both = self._area(ops.minimum(found, truth))
-        return (both + 1) / (self._area(found) + self._area(truth) - both + 1)
+        both = self._area(ops.minimum(boxes, truth))
+        return (both + 1) / (self._area(boxes) + self._area(truth) - both + 1)
 
     def _area(self, far: Tensor) -> Tensor:
         one, two, three, four = self.pairs

@@ -162,12 +162,12 @@ def _assert_parts(config: Config, head: DetectionHead) -> None:
     assert_names(config, postprocess=head.postprocess, loss=head.criterion)
     drawn = tuple(name for name, _ in transforms if name in TARGETS)
     if drawn != head.targets:
-        found = ", ".join(drawn) or "none of them"
+        names = ", ".join(drawn) or "none of them"
         raise KitError(
             "ocr.detection.train-dataset-transform",
             "train.dataset.transform_pipeline must have {targets}; found: {value}",
             targets=" and then ".join(head.targets),
-            value=found,
+            value=names,
         )
     if head is PSE:
         kernels = next(options.get("kernel_num", 7) for name, options in transforms if name in head.targets)

@@ -112,9 +112,9 @@ class Recognition:
         if unknown:
             shown = " ".join(f"{character!r} ({count})" for character, count in unknown.most_common(5))
             warn(f"{unknown.total()} characters of the labels are not in the dictionary and are left out: {shown}")
-        own = rows.take(np.frombuffer(usable, np.int64))
+        lines = rows.take(np.frombuffer(usable, np.int64))
         share = self.config["train"]["rehearsal"]
-        return own.followed_by(self._rehearsed(round(len(own) * share / (1 - share)))), left_out
+        return lines.followed_by(self._rehearsed(round(len(lines) * share / (1 - share)))), left_out
 
     def _rehearsed(self, count: int) -> list[TextLine]:
         """So many lines of `train.rehearsal`, without those that the network cannot learn."""

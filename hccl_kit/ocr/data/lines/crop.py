@@ -40,7 +40,7 @@ def crop_line(image: NDArray[Any], quad: NDArray[Any]) -> NDArray[Any]:
 
 def quad(poly: NDArray[np.float32]) -> NDArray[np.float32]:
     """Four corners to cut along: the polygon's own, or those of the smallest rectangle around any other."""
-    own = len(poly)  # corners without padding, which repeats the last one
-    while own > 4 and (poly[own - 1] == poly[own - 2]).all():
-        own -= 1
-    return poly[:4] if own == 4 else clockwise(cv2.boxPoints(cv2.minAreaRect(poly[:own])))
+    count = len(poly)  # corners without padding, which repeats the last one
+    while count > 4 and (poly[count - 1] == poly[count - 2]).all():
+        count -= 1
+    return poly[:4] if count == 4 else clockwise(cv2.boxPoints(cv2.minAreaRect(poly[:count])))

@@ -125,13 +125,13 @@ class LmdbLines(Sequence[TextLine]):
 
         So does a cut between this and the read, and one that the host learns late, as on a network file system.
         """
-        found = os.fstat(self._descriptor).st_size
-        if found < self._size:
+        size = os.fstat(self._descriptor).st_size
+        if size < self._size:
             raise KitError(
                 "ocr.lmdb-lines.cut",
                 "{folder} is cut: it has {value} bytes, and {size} by its header",
                 fix="copy it again, and wait until the copy is complete",
                 folder=self.folder / FILE,
-                value=found,
+                value=size,
                 size=self._size,
             )
