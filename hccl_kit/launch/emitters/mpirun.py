@@ -54,7 +54,7 @@ def emit(plan: LaunchPlan, table: TableFile) -> tuple[LaunchFile, ...]:
         f'hk_options=(--hostfile "$hk_hosts" -n {plan.size} --map-by slot --bind-to none)',
         *(fragment("mpirun/several_hosts") if several else []),
         *_here(plan),
-        *(["", *_patterns(), *fragment("mpirun/variables")] if several else []),
+        *([*_patterns(), *fragment("mpirun/variables")] if several else []),
         "",
         *_rank(plan, table),
         *fragment("mpirun/run"),

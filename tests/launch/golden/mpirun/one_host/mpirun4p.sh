@@ -45,7 +45,8 @@ printf -v hk_words ' %q' "$PWD" "${hk_command[@]}"
 ((EUID != 0)) || hk_options+=(--allow-run-as-root)
 # Open MPI 5 does not start if a killed mpirun that had its process id has left files, so it gets another folder.
 hk_files=$(mktemp -d) && trap 'rm -rf -- "$hk_files"' EXIT
-export PRTE_MCA_prte_local_tmpdir_base="${PRTE_MCA_prte_local_tmpdir_base:-${PRTE_MCA_prte_tmpdir_base:-$hk_files}}"
+[[ -n ${PRTE_MCA_prte_tmpdir_base:-}${PRTE_MCA_prte_local_tmpdir_base:-} ]] ||
+    export PRTE_MCA_prte_local_tmpdir_base=$hk_files
 hk_end() { # CODE: mpirun ends the ranks; if it still connects to hosts, it and its ssh are killed after 10 s
     trap '' HUP INT TERM
     kill "$hk_mpirun"

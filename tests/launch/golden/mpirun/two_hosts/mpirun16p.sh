@@ -35,7 +35,6 @@ hk_ssh=${OMPI_MCA_plm_rsh_args-${PRTE_MCA_plm_ssh_args--o BatchMode=yes -o Conne
     hk_fail "error: ASCEND_RT_VISIBLE_DEVICES=$ASCEND_RT_VISIBLE_DEVICES; the cards of this job are 0,1,2,3,4,5,6,7"
 unset -v OMPI_COMMAND PMIX_RANK OMPI_COMM_WORLD_RANK OMPI_COMM_WORLD_SIZE OMPI_COMM_WORLD_LOCAL_RANK
 export MASTER_PORT="${MASTER_PORT:-$((20000 + RANDOM % 12000))}"
-
 # Variables that go to the other hosts, as patterns of names, and which of these do so by --export only.
 hk_passed_on="@(\
 HCCL_*|HCOMM_*|ASCEND_*|ACL_*|ATB_*|LCCL_*|TOOLCHAIN_*|TBE_*|NPU_*|TASK_QUEUE_*|RDMA*|MS_*|MINDSPORE_*|\
@@ -84,7 +83,8 @@ printf -v hk_words ' %q' "$PWD" "${hk_command[@]}"
 ((EUID != 0)) || hk_options+=(--allow-run-as-root)
 # Open MPI 5 does not start if a killed mpirun that had its process id has left files, so it gets another folder.
 hk_files=$(mktemp -d) && trap 'rm -rf -- "$hk_files"' EXIT
-export PRTE_MCA_prte_local_tmpdir_base="${PRTE_MCA_prte_local_tmpdir_base:-${PRTE_MCA_prte_tmpdir_base:-$hk_files}}"
+[[ -n ${PRTE_MCA_prte_tmpdir_base:-}${PRTE_MCA_prte_local_tmpdir_base:-} ]] ||
+    export PRTE_MCA_prte_local_tmpdir_base=$hk_files
 hk_end() { # CODE: mpirun ends the ranks; if it still connects to hosts, it and its ssh are killed after 10 s
     trap '' HUP INT TERM
     kill "$hk_mpirun"
