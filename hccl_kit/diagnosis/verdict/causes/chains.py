@@ -146,14 +146,14 @@ def _doubt(case: Case, end: Suspect, rank: Rank | None) -> str:
     if not case.waits.all_lead_to(end) and end != _central(case):
         return Message("diagnosis.not-awaited-by-all", "not all ranks wait for {rank}", rank=rank_name(end))
     direct = len(case.waits.sources[end])
-    is_central = direct >= ENOUGH
+    is_central = direct >= max(ENOUGH, len(case.waits.targets))
     if rank is None:
         quiet = any(other.suspect != end for other in case.without_error)
-        if len(case.job.silent) > 1 or quiet or case.job.size is None or not is_central:
+        if len(case.job.silent) > 1 or quiet or case.job.size is None or direct < ENOUGH:
             return missing_logs(case.job) or missing_log(end)
         return ""
     gave_up, is_inside = end in case.waits.waiting, end in case.waits.inside
-    if not is_inside and (gave_up or (rank.is_cut and direct < max(ENOUGH, len(case.waits.targets)))):
+    if not is_inside and (gave_up or (rank.is_cut and not is_central)):
         return Message(
             "diagnosis.no-target", "the log of {rank} does not show which rank it waited for", rank=rank_name(end)
         )
