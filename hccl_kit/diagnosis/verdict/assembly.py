@@ -75,7 +75,7 @@ def assemble(evidence: Evidence, table: RankTable | None = None) -> Job:
         if file.process.pid is not None and file.last is not None:
             last[file.process] = max(file.last, last.get(file.process, file.last))
     has_others = len({process.worker for process in by_process}) > 1
-    found = [
+    assembled = [
         _rank(
             process,
             tuple(sorted(events, key=_order)),
@@ -90,8 +90,8 @@ def assemble(evidence: Evidence, table: RankTable | None = None) -> Job:
         )
         for process, events in by_process.items()
     ]
-    ranks, replaced = latest(rank for rank in found if not is_screen(rank))
-    screens = latest(rank for rank in found if is_screen(rank))[0]
+    ranks, replaced = latest(rank for rank in assembled if not is_screen(rank))
+    screens = latest(rank for rank in assembled if is_screen(rank))[0]
     if may_be_of_another_run(ranks, screens):
         replaced += [rank.process for rank in ranks]
         ranks = []
@@ -226,8 +226,8 @@ def _own_number(events: Iterable[Event], process: Process, of_job: Set[str | Non
         fact = event.fact
         if isinstance(fact, _OF_OWN_RANK) and fact.rank is not None and getattr(fact, "group", None) in of_job:
             return fact.rank
-    found = _FOLDER.fullmatch(process.worker)
-    return int(found[1]) if found else None
+    match = _FOLDER.fullmatch(process.worker)
+    return int(match[1]) if match else None
 
 
 def _silent(ranks: Iterable[Rank], size: int | None, table: RankTable | None) -> tuple[Suspect, ...]:

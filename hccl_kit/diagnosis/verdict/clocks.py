@@ -60,8 +60,8 @@ def estimate(job: Job) -> Clocks:
             here = median(by_worker[reference])
             for worker, there in by_worker.items():
                 differences[worker].append(here - median(there))
-    offsets = {worker: median(found) for worker, found in differences.items()}
-    moments = sum(len(found) for worker, found in differences.items() if worker != reference)
+    offsets = {worker: median(offsets_of) for worker, offsets_of in differences.items()}
+    moments = sum(len(offsets_of) for worker, offsets_of in differences.items() if worker != reference)
     return Clocks({**offsets, reference: 0.0}, moments)
 
 
@@ -89,9 +89,9 @@ def apart(job: Job, waits: Waits, clocks: Clocks) -> Clocks:
         if (other, one) in times and one in known and other in known and known[one] != known[other]:
             differences[known[one], known[other]].append(time - times[other, one])
     agreed = {
-        pair: median(found)
-        for pair, found in sorted(differences.items())
-        if len(found) >= LEAST_LINKS and max(found) - min(found) <= AGREEMENT
+        pair: median(offsets)
+        for pair, offsets in sorted(differences.items())
+        if len(offsets) >= LEAST_LINKS and max(offsets) - min(offsets) <= AGREEMENT
     }
     offsets, links = dict(clocks.offsets), 0
     reached = list(offsets)

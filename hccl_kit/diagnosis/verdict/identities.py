@@ -91,25 +91,25 @@ def with_lines_of_cards(ranks: Sequence[Rank], events: Iterable[Event]) -> list[
     """The ranks with those of other errors of their worker whose line names no process, but the card of one rank."""
     cards: dict[object, set[Process]] = defaultdict(set)
     for rank in ranks:
-        for one in rank.events:
-            if isinstance(one.fact, Joined | Located) and one.fact.logic is not None:
-                cards[rank.process.worker, one.fact.logic].add(rank.process)
+        for seen in rank.events:
+            if isinstance(seen.fact, Joined | Located) and seen.fact.logic is not None:
+                cards[rank.process.worker, seen.fact.logic].add(rank.process)
     events = list(events)
-    lines = {one.place: (one.process.worker, one.fact.logic) for one in events if isinstance(one.fact, Located)}
-    found: dict[Process, list[Event]] = defaultdict(list)
+    lines = {line.place: (line.process.worker, line.fact.logic) for line in events if isinstance(line.fact, Located)}
+    lines_of: dict[Process, list[Event]] = defaultdict(list)
     for event in events:
         processes = cards.get(lines.get(event.place), set())
         if event.is_error and len(processes) == 1:
-            found[min(processes)].append(event)
-    return [replace(rank, events=(*rank.events, *found[rank.process])) for rank in ranks]
+            lines_of[min(processes)].append(event)
+    return [replace(rank, events=(*rank.events, *lines_of[rank.process])) for rank in ranks]
 
 
 def _only_ones(ranks: Iterable[Rank]) -> dict[str, Rank]:
     """The rank of each worker that has no more than one of these."""
-    found: dict[str, list[Rank]] = defaultdict(list)
+    ranks_of: dict[str, list[Rank]] = defaultdict(list)
     for rank in ranks:
-        found[rank.process.worker].append(rank)
-    return {worker: only[0] for worker, only in found.items() if len(only) == 1}
+        ranks_of[rank.process.worker].append(rank)
+    return {worker: only[0] for worker, only in ranks_of.items() if len(only) == 1}
 
 
 def _numbered(rank: Rank, number: int | None) -> Rank:

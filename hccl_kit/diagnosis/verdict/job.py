@@ -131,16 +131,16 @@ class Job:
             if rank.card.server is not None:
                 servers[rank.process.worker].add(rank.card.server)
                 workers[rank.card.server].add(rank.process.worker)
-        found = {}
+        names = {}
         for rank in self.ranks:
             worker = rank.process.worker
-            own = servers[worker]
-            name = rank.card.server or (next(iter(own)) if len(own) == 1 else None)
+            servers_here = servers[worker]
+            name = rank.card.server or (next(iter(servers_here)) if len(servers_here) == 1 else None)
             if name is not None:
-                found[rank.process] = name if len(workers[name]) == 1 else f"{name} in {worker}"
+                names[rank.process] = name if len(workers[name]) == 1 else f"{name} in {worker}"
             else:
-                found[rank.process] = f"{worker} {rank.process.pid}" if own else worker
-        return found
+                names[rank.process] = f"{worker} {rank.process.pid}" if servers_here else worker
+        return names
 
     @cached_property
     def exits(self) -> tuple[tuple[Event, Exited], ...]:
@@ -184,7 +184,9 @@ class Job:
     def by_card(self) -> Mapping[tuple[str, int], Suspect]:
         """A rank by its server and the physical number of its card."""
         silent = {
-            (one.server, one.device): one for one in self.silent if one.server is not None and one.device is not None
+            (suspect.server, suspect.device): suspect
+            for suspect in self.silent
+            if suspect.server is not None and suspect.device is not None
         }
         return silent | {
             (rank.card.server, rank.card.physical): rank.suspect
@@ -195,16 +197,20 @@ class Job:
     @cached_property
     def by_address(self) -> Mapping[str, Suspect]:
         """A rank by the address of its card; an address that several cards have names none of them."""
-        found: dict[str, list[Suspect]] = defaultdict(list)
+        suspects: dict[str, list[Suspect]] = defaultdict(list)
         for rank in self.ranks:
             if rank.card.address is not None:
-                found[rank.card.address].append(rank.suspect)
+                suspects[rank.card.address].append(rank.suspect)
         if self.table is not None:
             for device in self.table.every:
                 suspect = self.by_number.get(device.rank)
-                if device.ip and suspect is not None and suspect not in found[device.ip]:
-                    found[device.ip].append(suspect)
-        return {address: one[0] for address, one in found.items() if len(one) == 1 and address not in NO_ADDRESS}
+                if device.ip and suspect is not None and suspect not in suspects[device.ip]:
+                    suspects[device.ip].append(suspect)
+        return {
+            address: holders[0]
+            for address, holders in suspects.items()
+            if len(holders) == 1 and address not in NO_ADDRESS
+        }
 
     @cached_property
     def records(self) -> Mapping[int, Record]:
@@ -244,14 +250,14 @@ class Job:
 
     def at_card(self, card: Card) -> Suspect:
         """The rank of a card, or what the line says of it."""
-        found = None
+        suspect = None
         if card.server is not None and card.physical is not None:
-            found = self.by_card.get((card.server, card.physical))
-        if found is None and card.address is not None:
-            found = self.by_address.get(card.address)
-        if found is not None:
-            return found
-        on_server = [one for one in self.everyone if card.server is not None and one.server == card.server]
+            suspect = self.by_card.get((card.server, card.physical))
+        if suspect is None and card.address is not None:
+            suspect = self.by_address.get(card.address)
+        if suspect is not None:
+            return suspect
+        on_server = [suspect for suspect in self.everyone if card.server is not None and suspect.server == card.server]
         if len(on_server) == 1 and card.physical is None and card.address is None:
             return on_server[0]
         if card.address is not None and self._is_last_card and all(rank.card.address for rank in self.ranks):
@@ -273,19 +279,19 @@ class Job:
         """All ranks, those with a log first."""
         return (*(rank.suspect for rank in self.ranks), *self.silent)
 
-    def in_group(self, rank: Rank, number: int, group: str | None, own: int | None) -> Suspect | None:
-        """The rank with a number, as `rank` counts: in `group`, or in those of its communicators where it is `own`.
+    def in_group(self, rank: Rank, number: int, group: str | None, number_here: int | None) -> Suspect | None:
+        """The rank with a number, as `rank` counts: in `group`, or in those of its communicators where it is `number_here`.
 
         None if that is not one rank, or if the communicator has no such number.
         """
         name = self.canonical(group)
         if name is not None and name in rank.groups:
             return self._member(name, number)
-        groups = [one for one, as_rank in rank.groups.items() if own is None or as_rank == own]
+        groups = [name for name, as_rank in rank.groups.items() if number_here is None or as_rank == number_here]
         if not groups:
-            return self.by_number.get(number) if own is None or own == rank.number else None
-        found = {self._member(one, number) for one in groups} - {None}
-        return found.pop() if len(found) == 1 else None
+            return self.by_number.get(number) if number_here is None or number_here == rank.number else None
+        members = {self._member(name, number) for name in groups} - {None}
+        return members.pop() if len(members) == 1 else None
 
     def _member(self, group: str, number: int) -> Suspect | None:
         if group == self.world:

@@ -84,15 +84,15 @@ def _note_on_ends(ends: Clocks) -> tuple[str, ...]:
 
 def _differences(job: Job) -> tuple[str, ...]:
     """Settings that differ between ranks."""
-    found: dict[str, dict[str, list[object]]] = {}
+    holders: dict[str, dict[str, list[object]]] = {}
     for rank in job.ranks:
         for event in rank.events:
             if isinstance(event.fact, Setting) and event.fact.name in _COMPARED:
-                found.setdefault(event.fact.name, {}).setdefault(event.fact.value, []).append(rank.suspect)
+                holders.setdefault(event.fact.name, {}).setdefault(event.fact.value, []).append(rank.suspect)
     return tuple(
         Message(
             "diagnosis.differs", "{name} differs between ranks: {values}", name=name, values=clauses(sorted(values))
         )
-        for name, values in found.items()
+        for name, values in holders.items()
         if len(values) > 1
     )

@@ -15,11 +15,11 @@ def where(suspects: Sequence[Suspect], everyone: Iterable[Suspect]) -> Where:
     everyone = set(everyone)
     if everyone <= set(suspects):
         return "all"
-    servers = {one.server for one in suspects}
+    servers = {suspect.server for suspect in suspects}
     if (
         len(servers) == 1
         and None not in servers
-        and {one for one in everyone if one.server in servers} <= set(suspects)
+        and {suspect for suspect in everyone if suspect.server in servers} <= set(suspects)
     ):
         return "host"
     return "pair" if len(suspects) == 2 else "group"

@@ -70,6 +70,6 @@ def _card(events: Sequence[Event]) -> Card:
             server = server or event.fact.server
             physical = event.fact.physical if physical is None else physical
     if physical is None:
-        folders = [found for event in events if (found := DEVICE_FOLDER.search(event.place.file))]
+        folders = [match for event in events if (match := DEVICE_FOLDER.search(event.place.file))]
         physical = int(folders[0][1]) if folders else None
     return Card(server, physical, address)

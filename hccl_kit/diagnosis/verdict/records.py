@@ -65,7 +65,7 @@ def records(evidence: Evidence) -> Records:
         if isinstance(event.fact, (Joined, *_OF_RANK)) and event.fact.rank < MAX_RANK:
             by_rank[event.fact.rank].append(event)
     cut = dict(_cut(files))
-    processes = {rank: event.process for rank, own in by_rank.items() for event in own if _is_record(event)}
+    processes = {rank: event.process for rank, events in by_rank.items() for event in events if _is_record(event)}
     ranks = {rank: (process, _record(by_rank[rank], is_cut=rank in cut)) for rank, process in (processes | cut).items()}
     if all(record.is_cut and not record.streams for _, record in ranks.values()):
         ranks = {}

@@ -101,14 +101,14 @@ def _span(events: Sequence[Event]) -> Span | None:
 
 
 def _by_worker(run: Iterable[Process], spans: Mapping[Process, Span]) -> dict[str, Span]:
-    found: dict[str, list[Span]] = defaultdict(list)
+    spans_of: dict[str, list[Span]] = defaultdict(list)
     for process in run:
         if process in spans:
-            found[process.worker].append(spans[process])
-    has_error = any(span.has_error for own in found.values() for span in own)  # perhaps on one worker only
+            spans_of[process.worker].append(spans[process])
+    has_error = any(span.has_error for spans in spans_of.values() for span in spans)  # perhaps on one worker only
     return {
-        worker: Span(min(span.first for span in own), max(span.last for span in own), has_error)
-        for worker, own in found.items()
+        worker: Span(min(span.first for span in spans), max(span.last for span in spans), has_error)
+        for worker, spans in spans_of.items()
     }
 
 

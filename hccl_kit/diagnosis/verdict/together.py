@@ -73,21 +73,21 @@ def _spans(evidence: Evidence, left_out: Set[Process]) -> tuple[list[Span], list
             others += _parts(process, times)
         else:
             of_server[server.get(process, process.worker)] += _parts(process, times)
-    found = [_merged(spans, GAP) for spans in of_server.values()]
-    found.append(_merged([span for spans in of_server.values() for span in spans], DAY))
-    return max(found, key=len), _merged(others, GAP)
+    merged = [_merged(spans, GAP) for spans in of_server.values()]
+    merged.append(_merged([span for spans in of_server.values() for span in spans], DAY))
+    return max(merged, key=len), _merged(others, GAP)
 
 
 def _times(evidence: Evidence) -> dict[Process, list[float]]:
     """The known times of each process; of a log that names none, those of its errors."""
-    found: dict[Process, list[float]] = defaultdict(list)
+    times: dict[Process, list[float]] = defaultdict(list)
     for file in evidence.files:
         if _is_named(file.process):
-            found[file.process] += [time for time in (file.first, file.last) if time is not None]
+            times[file.process] += [time for time in (file.first, file.last) if time is not None]
     for event in evidence.events:
         if event.time is not None and (_is_named(event.process) or event.is_error):
-            found[event.process].append(event.time)
-    return found
+            times[event.process].append(event.time)
+    return times
 
 
 def _is_named(process: Process) -> bool:
@@ -105,10 +105,10 @@ def _parts(process: Process, times: list[float]) -> list[Span]:
 
 def _merged(spans: list[Span], gap: float) -> list[Span]:
     """The spans of jobs: those of processes that are not so many seconds apart become one."""
-    found: list[Span] = []
+    merged: list[Span] = []
     for first, last in sorted(spans):
-        if found and first - found[-1][1] <= gap:
-            found[-1] = found[-1][0], max(last, found[-1][1])
+        if merged and first - merged[-1][1] <= gap:
+            merged[-1] = merged[-1][0], max(last, merged[-1][1])
         else:
-            found.append((first, last))
-    return found
+            merged.append((first, last))
+    return merged

@@ -69,11 +69,11 @@ class Waits:
     @cached_property
     def targets(self) -> Mapping[Suspect, frozenset[Suspect]]:
         """The ranks that each rank waits for, as far as they are known."""
-        found: dict[Suspect, set[Suspect]] = defaultdict(set)
+        of_source: dict[Suspect, set[Suspect]] = defaultdict(set)
         for edge in self.edges:
             if edge.target is not None and edge.target != edge.source and edge.may_be_cause:
-                found[edge.source].add(edge.target)
-        return {source: frozenset(targets) for source, targets in found.items()}
+                of_source[edge.source].add(edge.target)
+        return {source: frozenset(targets) for source, targets in of_source.items()}
 
     @cached_property
     def awaited(self) -> frozenset[Suspect]:
@@ -83,16 +83,16 @@ class Waits:
     @cached_property
     def ends(self) -> frozenset[Suspect]:
         """Awaited ranks that wait for no other: the ends of the chains."""
-        return frozenset(one for one in self.awaited if one not in self.targets)
+        return frozenset(suspect for suspect in self.awaited if suspect not in self.targets)
 
     @cached_property
     def sources(self) -> Mapping[Suspect, frozenset[Suspect]]:
         """The ranks that wait for each rank directly."""
-        found: dict[Suspect, set[Suspect]] = defaultdict(set)
+        of_target: dict[Suspect, set[Suspect]] = defaultdict(set)
         for source, targets in self.targets.items():
-            for one in targets:
-                found[one].add(source)
-        return {target: frozenset(sources) for target, sources in found.items()}
+            for awaited in targets:
+                of_target[awaited].add(source)
+        return {target: frozenset(sources) for target, sources in of_target.items()}
 
     def leading_to(self, target: Suspect) -> frozenset[Suspect]:
         """All ranks from which a chain of waits leads to a rank, which is one of them if it is in a ring."""
@@ -116,9 +116,13 @@ class Waits:
     def rings(self) -> tuple[Suspect, ...]:
         """The ranks that wait for each other: all but those that wait for no other, or that no other awaits."""
         left = set(self.targets)
-        while ends := {one for one in left if not (left & self.targets[one] and left & self.sources.get(one, set()))}:
+        while ends := {
+            suspect
+            for suspect in left
+            if not (left & self.targets[suspect] and left & self.sources.get(suspect, set()))
+        }:
             left -= ends
-        return tuple(one for one in self.targets if one in left)
+        return tuple(suspect for suspect in self.targets if suspect in left)
 
 
 def waits(job: Job) -> Waits:
@@ -140,10 +144,10 @@ def _with_known_rank(job: Job, edge: Edge) -> Edge:
     return edge._replace(target=job.by_number.get(edge.target.rank, edge.target))
 
 
-def cascade(job: Job, found: Waits, first: Suspect | None) -> Iterator[Wait]:
+def cascade(job: Job, waits: Waits, first: Suspect | None) -> Iterator[Wait]:
     """The ranks that waited, each with those that it waited for: all of a record for the `first` fault, if known."""
     by_source: dict[Suspect, dict[Suspect | None, Edge]] = defaultdict(dict)
-    for edge in found.edges:
+    for edge in waits.edges:
         by_source[edge.source].setdefault(edge.target, edge)
     for rank in job.ranks:
         source = rank.suspect
@@ -155,7 +159,7 @@ def cascade(job: Job, found: Waits, first: Suspect | None) -> Iterator[Wait]:
         for edge in causes:
             peer = edge.target or edge.peer
             yield Wait(source, peer if peer != source else None, edge.code, edge.event.time, edge.event.place)
-        if not known and (event := found.waiting.get(source)):
+        if not known and (event := waits.waiting.get(source)):
             yield Wait(source, None, CODES.get(type(event.fact)), event.time, event.place)
         elif not known and first and rank.record and (event := rank.record.suffering):
             yield Wait(source, first, None, event.time, event.place)

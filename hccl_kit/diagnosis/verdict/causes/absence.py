@@ -55,11 +55,15 @@ def alone_without_error(case: Case) -> Cause | None:
 
 def _only_unread(case: Case, others: list[Rank]) -> Cause | None:
     """All ranks gave up, but for the only one whose log is lost; what the others were in is in whole logs."""
-    if len(case.job.silent) != 1 or len(others) < max(ENOUGH, len(case.job.ranks)) or any(one.is_cut for one in others):
+    if (
+        len(case.job.silent) != 1
+        or len(others) < max(ENOUGH, len(case.job.ranks))
+        or any(rank.is_cut for rank in others)
+    ):
         return None
-    (one,) = case.job.silent
-    kind, fix = words_of_end(case, one, None)
-    return Cause("likely", kind, (one,), None, tuple(case.waits.waiting.values()), fix=fix)
+    (suspect,) = case.job.silent
+    kind, fix = words_of_end(case, suspect, None)
+    return Cause("likely", kind, (suspect,), None, tuple(case.waits.waiting.values()), fix=fix)
 
 
 def _doubt(case: Case, others: list[Rank], missing: str) -> str:
@@ -74,7 +78,7 @@ def _doubt(case: Case, others: list[Rank], missing: str) -> str:
 def only_silent(case: Case) -> Cause | None:
     """All ranks that left a log have connected to the root, which waits; one rank, or those of one host, left none."""
     silent, root = case.job.silent, case.job.by_number.get(0)
-    servers = {one.server for one in silent}
+    servers = {suspect.server for suspect in silent}
     if not silent or (len(silent) > 1 and (len(servers) != 1 or None in servers)) or root not in case.job.by_suspect:
         return None
     others = [rank for rank in case.job.ranks if rank.suspect != root]

@@ -91,19 +91,21 @@ class Case:
     @cached_property
     def failures(self) -> Mapping[str, float]:
         """When the first rank of each worker failed or gave up, by the clock of that worker."""
-        found: dict[str, float] = {}
+        first_of: dict[str, float] = {}
         for rank in self.job.ranks:
             times = [event.time for event in rank.events if event.time is not None and _fails(rank, event)]
             if times:
                 worker = self.job.clock[rank.process]
-                found[worker] = min(found.get(worker, min(times)), *times)
-        return found
+                first_of[worker] = min(first_of.get(worker, min(times)), *times)
+        return first_of
 
     @cached_property
     def span(self) -> tuple[float, float]:
         """When the first and the last worker began to fail, of those whose clocks can be compared."""
         times = [
-            time for worker, own in self.failures.items() if (time := self.clocks.corrected(worker, own)) is not None
+            time
+            for worker, local in self.failures.items()
+            if (time := self.clocks.corrected(worker, local)) is not None
         ]
         return (min(times), max(times)) if times else (inf, -inf)
 
@@ -221,6 +223,6 @@ def unread_logs(case: Case) -> str:
 
 def missing_logs(job: Job) -> str:
     """Which logs are missing, in words; "" if none are."""
-    servers = sorted({one.server for one in job.silent if one.server})
+    servers = sorted({suspect.server for suspect in job.silent if suspect.server})
     owners = listed(servers[:8]) or rank_names(job.silent)
     return Message("diagnosis.missing-logs", "logs of {owners} are missing", owners=owners) if owners else ""

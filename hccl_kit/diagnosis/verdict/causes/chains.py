@@ -37,7 +37,7 @@ def cut_off(case: Case) -> Cause | None:
     if len(common) == 1:
         (server,) = common
         waiting = {edge.source for edge in case.waits.edges} & servers[server]
-        if len(waiting) < 2 or len(waiting) * 2 < sum(one.server == server for one in case.job.everyone):
+        if len(waiting) < 2 or len(waiting) * 2 < sum(suspect.server == server for suspect in case.job.everyone):
             return None
     return of_servers(case, common, _events(case))
 
@@ -52,8 +52,8 @@ def _crossing(case: Case) -> tuple[set[frozenset[str]], dict[str, set[Suspect]]]
         if edge.source.server == edge.target.server or edge.code != "EI0006":
             return set(), {}
         pairs.add(frozenset((edge.source.server, edge.target.server)))
-        for one in (edge.source, edge.target):
-            servers[str(one.server)].add(one)
+        for suspect in (edge.source, edge.target):
+            servers[str(suspect.server)].add(suspect)
     return pairs, servers
 
 
@@ -105,7 +105,7 @@ def _central(case: Case) -> Suspect | None:
 
     These have lost or cut logs. If such an end were at fault, those that wait for the central one waited for it too.
     """
-    central = {one for one in case.waits.ends if len(case.waits.sources[one]) >= ENOUGH}
+    central = {end for end in case.waits.ends if len(case.waits.sources[end]) >= ENOUGH}
     quiet = {rank.suspect for rank in case.without_error}
     return min(central, key=by_rank) if len(central) == 1 and case.waits.ends & quiet <= central else None
 
@@ -113,16 +113,16 @@ def _central(case: Case) -> Suspect | None:
 def silent_host(case: Case) -> Cause | None:
     """All ranks that do not wait are on one host, and all others wait."""
     waiting = case.waits.waiting
-    others = [one for one in case.job.everyone if one not in waiting]
-    servers = {one.server for one in others}
+    others = [suspect for suspect in case.job.everyone if suspect not in waiting]
+    servers = {suspect.server for suspect in others}
     if len(others) < 2 or len(servers) != 1 or None in servers or case.waits.rings or not waiting:
         return None
     (server,) = servers
-    if case.job.size is None or any(one.server is None for one in case.job.everyone):
+    if case.job.size is None or any(suspect.server is None for suspect in case.job.everyone):
         return None
-    if any(one.server == server for one in waiting):
+    if any(suspect.server == server for suspect in waiting):
         return None  # some of its ranks do wait, so that it is not all of the host
-    members = sorted((one for one in case.job.everyone if one.server == server), key=by_rank)
+    members = sorted((suspect for suspect in case.job.everyone if suspect.server == server), key=by_rank)
     return verdict(
         "diagnosis.silent-host",
         "stopped taking part: none of its ranks waits, and those of all other hosts do",

@@ -74,10 +74,10 @@ def _odd(case: Case, differences: Sequence[Difference]) -> tuple[Suspect, ...]:
 
 def _without_line(case: Case, others: Set[Suspect]) -> set[Suspect]:
     """The only rank, of the server of all others if that is one, that has not reported how it differs from them."""
-    servers = {one.server for one in others}
-    rest = {one for one in case.job.everyone if one not in others}
+    servers = {suspect.server for suspect in others}
+    rest = {suspect for suspect in case.job.everyone if suspect not in others}
     if len(servers) == 1:
-        rest = {one for one in rest if one.server is None or one.server in servers}
+        rest = {suspect for suspect in rest if suspect.server is None or suspect.server in servers}
     return rest if len(rest) == 1 and len(others) >= ENOUGH and case.job.size is not None else set()
 
 

@@ -18,27 +18,27 @@ def detector(case: Case) -> Cause | None:
         Edge(at_card(fact.source), at_card(fact.destination), "EI0006", event)
         for _, event, fact in case.facts(Unreachable)
     )
-    found = Waits(edges, {}, frozenset())
+    waits = Waits(edges, {}, frozenset())
     if not edges:
         return None
-    return _one_end(case, min(found.ends), found) if len(found.ends) == 1 else _several_ends(case, found)
+    return _one_end(case, min(waits.ends), waits) if len(waits.ends) == 1 else _several_ends(case, waits)
 
 
-def _several_ends(case: Case, found: Waits) -> Cause:
-    events = [edge.event for edge in found.edges]
-    pairs = [(source.server, target.server) for source, targets in found.targets.items() for target in targets]
-    if len(found.edges) > 1 and (servers := broken_servers(pairs)):
+def _several_ends(case: Case, waits: Waits) -> Cause:
+    events = [edge.event for edge in waits.edges]
+    pairs = [(source.server, target.server) for source, targets in waits.targets.items() for target in targets]
+    if len(waits.edges) > 1 and (servers := broken_servers(pairs)):
         return of_servers(case, servers, events)
-    both = sorted(found.awaited | found.targets.keys(), key=by_rank)
+    both = sorted(waits.awaited | waits.targets.keys(), key=by_rank)
     reason = Message(
         "diagnosis.no-connections", "HCCL's detector finds no connection between {ranks}", ranks=rank_names(both)
     )
-    return cannot_tell(reason, None, sorted(found.ends, key=by_rank) or both, events)
+    return cannot_tell(reason, None, sorted(waits.ends, key=by_rank) or both, events)
 
 
-def _one_end(case: Case, end: Suspect, found: Waits) -> Cause:
-    events, name = [edge.event for edge in found.edges], rank_name(end)
-    if not found.all_lead_to(end):
+def _one_end(case: Case, end: Suspect, waits: Waits) -> Cause:
+    events, name = [edge.event for edge in waits.edges], rank_name(end)
+    if not waits.all_lead_to(end):
         return cannot_tell(
             "diagnosis.other-connections",
             "HCCL's detector finds broken connections apart from those to {rank}",
@@ -46,7 +46,7 @@ def _one_end(case: Case, end: Suspect, found: Waits) -> Cause:
             events,
             rank=name,
         )
-    if end not in case.job.by_suspect and (end.rank is None or len(found.sources[end]) < 2):
+    if end not in case.job.by_suspect and (end.rank is None or len(waits.sources[end]) < 2):
         return cannot_tell(
             "diagnosis.silent-end",
             "HCCL's detector names a broken connection to {rank}, whose log is missing",

@@ -65,16 +65,21 @@ def _lost(case: Case, first: Suspect, unread: Set[Suspect]) -> list[Suspect]:
         if (suspect := case.job.at_card(fact.culprit)) in unread or suspect not in case.job.by_suspect
         if fact.culprit.server != first.server
     }
-    is_first = first.server is None and len(lost) == 1 and None in {one.rank for one in lost}  # on a card of its own
-    return [] if is_first else sorted(lost, key=by_rank)
+    may_be_first = first.server is None and [suspect.rank for suspect in lost] == [None]  # on a card of its own
+    return [] if may_be_first else sorted(lost, key=by_rank)
 
 
 def _ended(case: Case, first: RankFault, unread: Set[Suspect]) -> list[Suspect]:
     """Those that a launcher saw end by themselves, unless that was later than the fault by clocks that compare."""
     time, clock = time_of(case, first), case.clock_of(first.suspect, first.event)
     ends = {suspect: case.job.seen_ends[suspect] for suspect in unread & case.job.seen_ends.keys()}
-    moments = {one: case.at(case.job.clock[case.job.by_suspect[one].process], clock, end) for one, end in ends.items()}
-    later = {one for one, moment in moments.items() if None not in (time, moment) and (moment or 0.0) > (time or 0.0)}
+    moments = {
+        suspect: case.at(case.job.clock[case.job.by_suspect[suspect].process], clock, end)
+        for suspect, end in ends.items()
+    }
+    later = {
+        suspect for suspect, moment in moments.items() if None not in (time, moment) and (moment or 0.0) > (time or 0.0)
+    }
     return sorted(moments.keys() - later, key=by_rank)
 
 

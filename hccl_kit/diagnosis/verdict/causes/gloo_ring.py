@@ -19,11 +19,11 @@ def pieces(operator: str, shape: str | None, ranks: int) -> frozenset[int]:
 
     At least two segments for each rank, of whole elements; the last ones may be shorter, or empty.
     """
-    found = _SHAPE.fullmatch(shape or "")
-    if operator != "all_reduce" or found is None or found["type"] not in BYTES or ranks < 2:
+    match = _SHAPE.fullmatch(shape or "")
+    if operator != "all_reduce" or match is None or match["type"] not in BYTES or ranks < 2:
         return frozenset()
-    element = BYTES[found["type"]]
-    total = element * math.prod(map(int, found["sizes"].split(",")))
+    element = BYTES[match["type"]]
+    total = element * math.prod(map(int, match["sizes"].split(",")))
     if not total:
         return frozenset()
     segment = min(-(-total // (2 * ranks)), MAX_SEGMENT // element * element)

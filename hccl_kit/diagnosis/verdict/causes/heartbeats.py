@@ -107,10 +107,10 @@ def _rank(case: Case, status: str, named: Sequence[Named], votes: Counter[Suspec
 
 def _host(case: Case, votes: Iterable[Suspect]) -> list[Suspect]:
     """All ranks of the host that has all those named, if none of them was alive later."""
-    servers = {one.server for one in votes}
-    members = sorted({*votes, *(one for one in case.job.everyone if one.server in servers)}, key=by_rank)
+    servers = {suspect.server for suspect in votes}
+    members = sorted({*votes, *(suspect for suspect in case.job.everyone if suspect.server in servers)}, key=by_rank)
     is_one = len(servers) == 1 and None not in servers
-    return members if is_one and not any(one in case.waits.waiting for one in members) else []
+    return members if is_one and not any(suspect in case.waits.waiting for suspect in members) else []
 
 
 def _names_itself(named: Sequence[Named], first: Suspect) -> bool:
@@ -150,12 +150,16 @@ def _precedes_failures(case: Case, rank: Rank, event: Event, fact: Heartbeat) ->
         return _culprit(case, rank, fact) not in case.waits.waiting or not case.waits.waiting
     if not case.failures:
         return fact.is_verdict or _culprit(case, rank, fact) in case.job.by_suspect
-    own = case.failures.get(worker, inf)
+    failure = case.failures.get(worker, inf)
     corrected = case.clocks.corrected(worker, time)
     if time is None or corrected is None:
-        return time is not None and time + SILENCE < own < inf
+        return time is not None and time + SILENCE < failure < inf
     first, last = case.span
-    return time < own and corrected + (MARGIN if len(case.failures) > 1 else 0.0) < first and corrected + SILENCE < last
+    return (
+        time < failure
+        and corrected + (MARGIN if len(case.failures) > 1 else 0.0) < first
+        and corrected + SILENCE < last
+    )
 
 
 def _culprit(case: Case, rank: Rank, fact: Heartbeat) -> Suspect:

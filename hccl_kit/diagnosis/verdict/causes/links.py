@@ -39,14 +39,14 @@ _SAME_TLS = Message(
 
 def tls(case: Case) -> Cause | None:
     """Cards with another TLS setting than most: such cards cannot connect."""
-    found: dict[bool, list[tuple[Suspect, Event]]] = {True: [], False: []}
+    by_switch: dict[bool, list[tuple[Suspect, Event]]] = {True: [], False: []}
     for rank in case.compared:
         states = [event for event in rank.events if isinstance(event.fact, Tls)]
         if states:
             last = states[-1]
             assert isinstance(last.fact, Tls)
-            found[last.fact.on].append((rank.suspect, last))
-    few, many = sorted(found.values(), key=len)
+            by_switch[last.fact.on].append((rank.suspect, last))
+    few, many = sorted(by_switch.values(), key=len)
     if not few:
         return None
     suspects = [suspect for suspect, _ in few]
@@ -90,7 +90,7 @@ def error_cqe(case: Case) -> Cause | None:
     (peer, most), *others = peers.most_common()
     if others and others[0][1] == most:
         reason = Message("diagnosis.several-peers", "packets to {ranks} were lost", ranks=rank_names(peers))
-        if not any(one in case.job.by_suspect for one in peers):
+        if not any(suspect in case.job.by_suspect for suspect in peers):
             reason = Message("diagnosis.silent-peers", "{reason}, whose logs are missing", reason=reason)
         return cannot_tell(reason, None, peers, events)
     name, senders = rank_name(peer), rank_names(sources)
@@ -155,12 +155,12 @@ def broken_servers(pairs: Iterable[tuple[str | None, str | None]]) -> list[str]:
     ends = [frozenset(pair) for pair in pairs]
     if any(None in pair or len(pair) != 2 for pair in ends):
         return []
-    return sorted(str(one) for one in frozenset.intersection(*ends)) if ends else []
+    return sorted(str(server) for server in frozenset.intersection(*ends)) if ends else []
 
 
 def of_servers(case: Case, servers: Sequence[str], events: Sequence[Event]) -> Cause:
     """The links between servers are broken: those of one of them to all others, or those between two."""
-    members = sorted({one for one in case.job.everyone if one.server in servers}, key=by_rank)
+    members = sorted({suspect for suspect in case.job.everyone if suspect.server in servers}, key=by_rank)
     suspects = members or [Suspect(None, server, None) for server in servers]
     names = joined(servers)
     if len(servers) == 1:
@@ -192,7 +192,7 @@ def late(case: Case) -> Cause | None:
     ]
     if len(waiting) < 2 or len(waiting) != len(case.waits.waiting):
         return None
-    waiting.sort(key=lambda one: one[0])
+    waiting.sort(key=lambda item: item[0])
     limit = timeout(case)
     last, before = waiting[-1], waiting[-2]
     seconds = last[0] - waiting[0][0]

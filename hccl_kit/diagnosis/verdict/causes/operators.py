@@ -45,9 +45,11 @@ def diverging(case: Case) -> Cause | None:
     Of a pipeline, stages are legitimately in different sends and receives.
     """
     for group, everyone in _positions(case).items():
-        if crossing := _crossing(case, [one for one in everyone if str(one.operator).lower() in _PIPELINE]):
+        if crossing := _crossing(
+            case, [position for position in everyone if str(position.operator).lower() in _PIPELINE]
+        ):
             return crossing
-        positions = [one for one in everyone if str(one.operator).lower() not in _PIPELINE]
+        positions = [position for position in everyone if str(position.operator).lower() not in _PIPELINE]
         if pair := _pair(case, positions):
             return pair
         if odd := next(filter(None, (_odd(positions, field, group) for field in _FIELDS)), None):
@@ -57,7 +59,7 @@ def diverging(case: Case) -> Cause | None:
 
 def _crossing(case: Case, positions: list[Position]) -> Cause | None:
     """Two stages of a pipeline that wait for each other in the same operator: both receive, or both send."""
-    pairs = [(one, other) for one, other in _mutual(case, positions) if one.operator == other.operator]
+    pairs = [(position, other) for position, other in _mutual(case, positions) if position.operator == other.operator]
     if len(pairs) != 1:
         return None
     ((one, other),) = pairs
@@ -116,11 +118,11 @@ _FIELDS = ("number", "operator", "elements", "data_type")
 
 
 def _odd(positions: list[Position], field: str, group: str) -> Cause | None:
-    known = [(key, one) for one in positions if (key := getattr(one, field)) is not None]
+    known = [(key, position) for position in positions if (key := getattr(position, field)) is not None]
     counts = Counter(key for key, _ in known)
     if len(counts) < 2:
         return None
-    suspects, events = [one.suspect for _, one in known], [one.event for _, one in known]
+    suspects, events = [position.suspect for _, position in known], [position.event for _, position in known]
     (few, number), *_ = sorted(counts.items(), key=lambda item: item[1])
     if number * 2 == len(known) == 2:
         return verdict(
@@ -136,13 +138,15 @@ def _odd(positions: list[Position], field: str, group: str) -> Cause | None:
     if len(counts) > 2 or number * 2 >= len(known) or (number > 1 and len(counts) != 2):
         reason = Message("diagnosis.ranks-apart", "the ranks of {group} are in different operators", group=group)
         return cannot_tell(reason, None, suspects, events)
-    odd = [one for key, one in known if key == few]
-    operator = next((one.operator for one in odd if one.operator), Message("diagnosis.the-operator", "the operator"))
+    odd = [position for key, position in known if key == few]
+    operator = next(
+        (position.operator for position in odd if position.operator), Message("diagnosis.the-operator", "the operator")
+    )
     return verdict(
         "diagnosis.odd",
         "{difference} (group {group})",
-        [one.suspect for one in odd],
-        [*(one.event for one in odd), *events[:2]],
+        [position.suspect for position in odd],
+        [*(position.event for position in odd), *events[:2]],
         code="EI0005",
         hint=SAME_OPERATORS,
         why="{number} other ranks of {group} agree",
@@ -184,11 +188,11 @@ def _difference(field: str, operator: str, own: object, others: object) -> Messa
 
 def _positions(case: Case) -> dict[str, list[Position]]:
     """The operator in which each rank of a communicator was when it gave up."""
-    found: dict[str, list[Position]] = defaultdict(list)
+    by_group: dict[str, list[Position]] = defaultdict(list)
     for rank in case.job.ranks:
         for group, position in _of_rank(case, rank):
-            found[group].append(position)
-    return found
+            by_group[group].append(position)
+    return by_group
 
 
 def _of_rank(case: Case, rank: Rank) -> Iterator[tuple[str, Position]]:

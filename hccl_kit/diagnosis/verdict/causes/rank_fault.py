@@ -92,9 +92,9 @@ def _port(fact: ListenFailed) -> Message:
     return Message("diagnosis.port", "port {port}", port=fact.port)
 
 
-def fix_of_fault(own: RankFault) -> str:
+def fix_of_fault(fault: RankFault) -> str:
     """The next step for the own fault of a rank."""
-    fact, host = own.event.fact, own.suspect.server or Message("diagnosis.its-host", "its host")
+    fact, host = fault.event.fact, fault.suspect.server or Message("diagnosis.its-host", "its host")
     if isinstance(fact, ListenFailed):
         return Message(
             "diagnosis.port-taken.fix",
@@ -108,7 +108,7 @@ def fix_of_fault(own: RankFault) -> str:
     if isinstance(fact, Exited):
         if fact.signal == SIGKILL:
             return fix_of_kill(host)
-        name = rank_name(own.suspect)
+        name = rank_name(fault.suspect)
         return Message("diagnosis.ended.fix", "read the last lines of the log of {rank}", rank=name)
     assert isinstance(fact, Fault)
     if fact.code == "EJ0001":
@@ -121,7 +121,7 @@ def fix_of_fault(own: RankFault) -> str:
     explain = Message("diagnosis.explain-code", "see `hccl-kit explain {code}`", code=fact.code)
     is_kill = fact.module == "LAUNCHER" and killed_by(SIGKILL) in fact.kind
     has_page = fact.code and not fact.code.endswith("9999")  # those are of any internal error
-    return sentences([fix_of_kill(host) if is_kill else "", fix_of_event(own.event), explain if has_page else ""])
+    return sentences([fix_of_kill(host) if is_kill else "", fix_of_event(fault.event), explain if has_page else ""])
 
 
 def fix_of_event(event: Event) -> str:

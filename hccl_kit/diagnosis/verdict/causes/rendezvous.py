@@ -41,7 +41,7 @@ class _Roll(NamedTuple):
 
     @property
     def absent(self) -> list[Suspect]:
-        return [one or Suspect(number, None, None) for number, one in self.known.items()]
+        return [suspect or Suspect(number, None, None) for number, suspect in self.known.items()]
 
 
 def wrong_interface(case: Case) -> Cause | None:
@@ -55,7 +55,7 @@ def wrong_interface(case: Case) -> Cause | None:
     for event in stopped:
         if isinstance(event.fact, RootUnreachable) and is_unrouted(event.fact.server):
             addresses.add(event.fact.server)
-            ours = ours or [one for one in case.job.everyone if one.rank == 0]
+            ours = ours or [suspect for suspect in case.job.everyone if suspect.rank == 0]
     if not ours or (len(odd) == len(case.job.ranks) and not case.job.silent):
         return None
     return verdict(
@@ -85,19 +85,19 @@ _AT_ROOT = (RootUnreachable, Connected, NeverConnected)
 
 def missing_at_root(case: Case) -> Cause | None:
     """The ranks that the root names as absent, or leaves out of its list of those that came."""
-    found = list(_lists(case))
-    if not found:
+    rolls = list(_lists(case))
+    if not rolls:
         return None
-    event, root, numbers = min(found, key=lambda one: (len(one[2]), sorted(one[2])))
+    event, root, numbers = min(rolls, key=lambda item: (len(item[2]), sorted(item[2])))
     group = failed_group(root)
     roll = _Roll(
         root, event, group, {number: case.job.in_group(root, number, group, None) for number in sorted(numbers)}
     )
-    if any(not numbers & other for _, _, other in found):
+    if any(not numbers & other for _, _, other in rolls):
         reason = Message("diagnosis.several-roots", "the roots of several communicators report different missing ranks")
         return cannot_tell(reason, None, roll.absent, [event])
-    held_up = [one for one in roll.absent if isinstance(_waits_in(case, one), IN_OPERATORS)]
-    if held_up and all(case.waits.targets.get(one) for one in held_up):
+    held_up = [suspect for suspect in roll.absent if isinstance(_waits_in(case, suspect), IN_OPERATORS)]
+    if held_up and all(case.waits.targets.get(suspect) for suspect in held_up):
         return None  # They are victims, and the chains lead on.
     if doubt := _doubt(case, roll, held_up):
         return doubt
@@ -130,7 +130,7 @@ def _doubt(case: Case, roll: _Roll, held_up: list[Suspect]) -> Cause | None:
         return cannot_tell(
             "diagnosis.absent-in-group",
             "{ranks} of {group} never joined; the logs do not show which ranks of the job these are",
-            [one for one in roll.known.values() if one],
+            [suspect for suspect in roll.known.values() if suspect],
             [roll.event],
             ranks=rank_names(absent),
             group=roll.group,
@@ -185,7 +185,7 @@ def root_not_reached(case: Case) -> Cause | None:
                 ranks=rank_names(ranks),
                 root=rank_name(root),
             )
-        late = [_lateness(case, None, case.job.by_suspect[one]) for one in ranks]
+        late = [_lateness(case, None, case.job.by_suspect[suspect]) for suspect in ranks]
         kind = late[0] if all(late) else _LATE_OR_CUT_OFF
         suspects = tuple(sorted(ranks, key=by_rank))
         return Cause("likely", kind, suspects, "EI0015", tuple(events), fix=_EITHER_FIX)
@@ -232,7 +232,7 @@ def _lists(case: Case) -> Iterator[tuple[Event, Rank, frozenset[int]]]:
 
 
 def _words(case: Case, root: Rank, absent: list[Suspect]) -> tuple[str, str, bool]:
-    ranks = [rank for one in absent if (rank := case.job.by_suspect.get(one))]
+    ranks = [rank for suspect in absent if (rank := case.job.by_suspect.get(suspect))]
     if not ranks:
         return NO_LOG, start_of(absent), True
     late = [_lateness(case, root, rank) for rank in ranks]

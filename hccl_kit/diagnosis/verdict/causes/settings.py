@@ -80,15 +80,15 @@ def settings(case: Case) -> Cause | None:
 
 def _differences(case: Case) -> list[_Odd]:
     """The variables of EQUAL with two values, the rarer first."""
-    found: dict[str, dict[str, dict[Suspect, Event]]] = defaultdict(lambda: defaultdict(dict))
+    holders: dict[str, dict[str, dict[Suspect, Event]]] = defaultdict(lambda: defaultdict(dict))
     for rank in case.compared:
         for event in rank.events:
             if isinstance(event.fact, Setting) and event.fact.name in EQUAL:
-                found[event.fact.name][event.fact.value].setdefault(rank.suspect, event)
+                holders[event.fact.name][event.fact.value].setdefault(rank.suspect, event)
     differing = []
     for name in EQUAL:
-        if len(found[name]) == 2:
-            (value, few), (usual, many) = sorted(found[name].items(), key=lambda row: (len(row[1]), row[0]))
+        if len(holders[name]) == 2:
+            (value, few), (usual, many) = sorted(holders[name].items(), key=lambda row: (len(row[1]), row[0]))
             if not few.keys() & many.keys():
                 differing.append(_Odd(name, value, usual, few, many))
     return differing
