@@ -280,7 +280,7 @@ class Job:
         return (*(rank.suspect for rank in self.ranks), *self.silent)
 
     def in_group(self, rank: Rank, number: int, group: str | None, number_here: int | None) -> Suspect | None:
-        """The rank with a number, as `rank` counts: in `group`, or in those of its communicators where it is `number_here`.
+        """The rank with a number, as `rank` counts: in `group`, or in those communicators where it is `number_here`.
 
         None if that is not one rank, or if the communicator has no such number.
         """

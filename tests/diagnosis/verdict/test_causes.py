@@ -350,6 +350,17 @@ def test_a_rank_that_gave_no_sign_is_named_although_logs_are_lost_if_the_others_
     assert (fault.suspect.rank if fault else None) == first
 
 
+def test_a_rank_whose_cut_log_may_have_lost_its_release_is_one_of_those_named() -> None:
+    """Ranks 4 to 6 found another release at rank 7, which has a later error."""
+    logs = Logs(8).fail(7, STUCK, stuck(8, 7))
+    for rank in (4, 5, 6):
+        logs.fail(rank, JOINED + 1, VersionMismatch("8.5", "8.3"))
+    evidence = logs.evidence()
+    files = [file._replace(cut="ends in a line") if file.process.pid == 107 else file for file in evidence.files]
+    suspects = judge(evidence._replace(files=tuple(files))).suspects
+    assert {suspect.rank for suspect in suspects} == {4, 5, 6, 7}
+
+
 @pytest.mark.parametrize(("seconds", "first"), [(30, None), (90, 1)])
 def test_a_rank_that_its_launcher_saw_end_before_may_have_failed_first(seconds: float, first: int | None) -> None:
     """The log of rank 5 is cut."""

@@ -93,8 +93,9 @@ def versions(case: Case) -> Cause | None:
     (odd, few), *rest = sorted(ranks.items(), key=lambda item: len(item[1]))
     reported = set().union(*ranks.values())
     servers = {suspect.server for suspect in reported} | {None}
-    # The few that report a release may be most of those that have it.
-    unknown = {suspect for suspect in case.unread - reported if suspect.server in servers}
+    # The few that report a release may be most of those that have it; a cut log may have lost the report.
+    cut = {rank.suspect for rank in case.job.ranks if rank.is_cut}
+    unknown = {suspect for suspect in (case.unread | cut) - reported if suspect.server in servers}
     if not rest or len(few) + len(unknown) >= len(rest[-1][1]):
         kind = Message("diagnosis.releases", "run different releases of HCCL")
         if releases := sorted(
