@@ -43,7 +43,7 @@ hk_end() { # TERM to each group, or to a rank that has none yet; what is left af
     for _ in {1..50}; do kill -0 -- "${hk_pids[@]}" "${hk_pids[@]/#/-}" "${hk_screen[@]}" && sleep 0.1; done 2>/dev/null
     kill -KILL -- "${hk_pids[@]}" "${hk_pids[@]/#/-}" 2>/dev/null
 }
-hk_code=0 hk_failed='' hk_ranks=("${!hk_cards[@]}")
+hk_code=0 hk_failed='' hk_signal='' hk_ranks=("${!hk_cards[@]}")
 trap hk_end EXIT && trap 'hk_code=129' HUP && trap 'hk_code=130' INT && trap 'hk_code=143' TERM
 hk_start=(setpriv --pdeathsig KILL setsid) # a rank dies with this script, and leads a process group
 "${hk_start[@]}" true 2>/dev/null || hk_start=(setsid)
@@ -73,4 +73,4 @@ printf '%(%s)T exited %s\n' -1 "$hk_failed $hk_code $hk_card $HOSTNAME" >>"$hk_l
 echo "error: rank $hk_failed on card $hk_card failed with exit code $hk_code$hk_signal; the end of $hk_log:" >&2
 tail -c 16384 -- "$hk_log" | tail -n 20 >&2
 exit "$hk_code"
-# hccl-gen replaces this script if nobody has edited it: 9ae7d9590cc944ee01c9b937be757f77100f5d80fe756de3aa5bf330560a8d43
+# hccl-gen replaces this script if nobody has edited it: a5a6269582151098b613d985afd018e2431594a94839812ab32c0fc7b3833431

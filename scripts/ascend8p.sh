@@ -43,7 +43,7 @@ hk_end() { # TERM to each group, or to a rank that has none yet; what is left af
     for _ in {1..50}; do kill -0 -- "${hk_pids[@]}" "${hk_pids[@]/#/-}" "${hk_screen[@]}" && sleep 0.1; done 2>/dev/null
     kill -KILL -- "${hk_pids[@]}" "${hk_pids[@]/#/-}" 2>/dev/null
 }
-hk_code=0 hk_failed='' hk_ranks=("${!hk_cards[@]}")
+hk_code=0 hk_failed='' hk_signal='' hk_ranks=("${!hk_cards[@]}")
 trap hk_end EXIT && trap 'hk_code=129' HUP && trap 'hk_code=130' INT && trap 'hk_code=143' TERM
 hk_start=(setpriv --pdeathsig KILL setsid) # a rank dies with this script, and leads a process group
 "${hk_start[@]}" true 2>/dev/null || hk_start=(setsid)
@@ -73,4 +73,4 @@ printf '%(%s)T exited %s\n' -1 "$hk_failed $hk_code $hk_card $HOSTNAME" >>"$hk_l
 echo "error: rank $hk_failed on card $hk_card failed with exit code $hk_code$hk_signal; the end of $hk_log:" >&2
 tail -c 16384 -- "$hk_log" | tail -n 20 >&2
 exit "$hk_code"
-# hccl-gen replaces this script if nobody has edited it: 6213011718983a3ee0bd34389423ba3eb3dcb621f8332e6be796d6c4e7302bbb
+# hccl-gen replaces this script if nobody has edited it: c84c315d8cc49410750a7431421f13994949f6be4a7da49837c64168296c90cc

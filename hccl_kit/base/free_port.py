@@ -6,7 +6,7 @@ import socket
 
 
 def free_port(address: str = "") -> int:
-    """A port that nobody uses at this address of this host now."""
+    """A port that is free at this address of this host now."""
     with socket.socket() as probe:
         probe.bind((address, 0))
         port: int = probe.getsockname()[1]

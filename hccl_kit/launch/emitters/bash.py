@@ -153,7 +153,7 @@ def _ranks(plan: LaunchPlan) -> list[str]:
     (rank, *_) = NAMES["rank"]
     device = '"${#hk_pids[@]}"' if plan.limits_cards else '"${hk_cards[hk_rank]}"'
     return [
-        "hk_code=0 hk_failed='' hk_ranks=(\"${!hk_cards[@]}\")",
+        "hk_code=0 hk_failed='' hk_signal='' hk_ranks=(\"${!hk_cards[@]}\")",
         "trap hk_end EXIT && trap 'hk_code=129' HUP && trap 'hk_code=130' INT && trap 'hk_code=143' TERM",
         "hk_start=(setpriv --pdeathsig KILL setsid) # a rank dies with this script, and leads a process group",
         '"${hk_start[@]}" true 2>/dev/null || hk_start=(setsid)',

@@ -7,10 +7,10 @@ hk_pid=$!
 (trap '' HUP INT TERM USR1 USR2 && exec tail -q -n +1 -F --pid="$hk_pid" -- "$hk_logs/"{rank_0.log,srun} 2>/dev/null) &
 while kill -0 "$hk_pid" 2>/dev/null; do sleep 0.2; done
 wait "$!" "$hk_pid" # the screen, and srun
-hk_code=$?
+hk_code=$? hk_signal=''
 hk_first=$(grep -m 1 '^srun: error: .*: task' "$hk_logs/srun")
 case $hk_first in # srun's own code is the highest, also of those that it has ended
-    *' exit code '*) hk_code=${hk_first##* } ;;
+    *' exit code '*) [[ ${hk_first##* } =~ ^[1-9][0-9]{0,2}$ ]] && hk_code=${hk_first##* } ;;
     *Killed*) hk_code=137 ;; *Segmentation*) hk_code=139 ;; *Aborted*) hk_code=134 ;;
 esac
 if [[ -n $hk_ended ]]; then
