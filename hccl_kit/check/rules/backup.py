@@ -75,7 +75,7 @@ def backup_not_peer(table: RankTable, product: Product) -> Iterator[Finding]:
                     the owner up by its place on its server, but among all devices from the first server on; so it may
                     refuse good addresses where the servers do not all list the same devices in the same order.
     """
-    for device, text, owner in _owned(table, product, _doubtful(table, product)):
+    for device, text, owner in _with_owners(table, product, _doubtful(table, product)):
         if owner and not _are_peers(device, owner):
             itself = Message("HK316.itself", "the device itself")
             here = Message("HK316.device", "device {device}", device=owner.id)
@@ -108,7 +108,7 @@ def backup_port_taken(table: RankTable, product: Product) -> Iterator[Finding]:
     fallen_back = {_port(device, "backup_device_port") for device in backed} - {None}
     if fallen_back.isdisjoint([_port(device, "device_port") for device in (table.every if fallen_back else ())]):
         return
-    for device, _, owner in _owned(table, product, backed):
+    for device, _, owner in _with_owners(table, product, backed):
         port = _port(device, "backup_device_port")
         if port is not None and owner and _are_peers(device, owner) and port == _port(owner, "device_port"):
             at, taken = (*device.at, "backup_device_port"), (*owner.at, "device_port")
@@ -132,7 +132,7 @@ def backup_unknown(table: RankTable, product: Product) -> Iterator[Finding]:
     Fix:            not needed if `hccn_tool -i N -ip -g` prints the address for the peer of the device.
     HCCL:           accepts it; the log says "it might be an invalid backup ip" (R14).
     """
-    owned = _owned(table, product, _doubtful(table, product))
+    owned = _with_owners(table, product, _doubtful(table, product))
     unknown = [(device, text) for device, text, owner in owned if owner is None]
     if unknown:
         device, text = unknown[0]
@@ -170,7 +170,9 @@ def _backups(device: Device) -> list[str]:
     return split_addresses(device.extra[_KEY])
 
 
-def _owned(table: RankTable, product: Product, backed: list[Device]) -> Iterator[tuple[Device, str, Device | None]]:
+def _with_owners(
+    table: RankTable, product: Product, backed: list[Device]
+) -> Iterator[tuple[Device, str, Device | None]]:
     """These devices, their backup addresses and who has them as `device_ip`, without those that other rules report.
 
     These are invalid (HK314) or duplicate (HK315) addresses, and devices whose ids or addresses are wrong.

@@ -73,13 +73,13 @@ def wrong_count(table: RankTable, _product: Product) -> Iterator[Finding]:
     HCCL:           no code, the log only; a wrong server_num may end in EI0014, DeviceNum of server Id X (R23).
     """
     if table.groups and table.declared_groups != len(table.groups):
-        yield _of_list(("group_count",), "group_list", table.declared_groups or 0, len(table.groups))
+        yield _wrong_count(("group_count",), "group_list", table.declared_groups or 0, len(table.groups))
     is_lab = LAB in table.extra
     for g, group in enumerate(table.groups):
         at: Pointer = ("group_list", g)
         sizes = [len(instance.devices) for instance in group.instances]
         if sizes and group.declared_instances != len(sizes):
-            yield _of_list((*at, "instance_count"), "instance_list", group.declared_instances, len(sizes))
+            yield _wrong_count((*at, "instance_count"), "instance_list", group.declared_instances, len(sizes))
         # If HK221 or HK230 reports, it is unclear how many devices are meant.
         can_tell = sizes and min(sizes) > 0 and not (is_lab and max(sizes) > 1)
         if can_tell and group.declared_devices != sum(sizes):
@@ -96,7 +96,7 @@ def wrong_count(table: RankTable, _product: Product) -> Iterator[Finding]:
     yield from _wrong_servers(table)
 
 
-def _of_list(at: Pointer, name: str, declared: int, count: int) -> Finding:
+def _wrong_count(at: Pointer, name: str, declared: int, count: int) -> Finding:
     message = Message(
         "HK220.list",
         '"{key}" is "{declared}", but {list} holds {count}',

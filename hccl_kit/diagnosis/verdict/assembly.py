@@ -66,7 +66,7 @@ def assemble(evidence: Evidence, table: RankTable | None = None) -> Job:
     by_process = {process: events for process, events in by_process.items() if process not in old}
     groups = {process: groups[process] for process in by_process}
     world, size = _world(by_process.values(), groups.values(), names)
-    of_job = _of_job(by_process.values(), groups.values(), names, world)
+    of_job = _names_of_job(by_process.values(), groups.values(), names, world)
     size = max(size or 0, recorded.size or 0, len(table.every) if table is not None else 0) or None
     cards = cards_of(by_process)
     places = Places(table, launcher)
@@ -173,7 +173,7 @@ def _world(
     return world, max(sizes[world], nameless)
 
 
-def _of_job(
+def _names_of_job(
     all_events: Iterable[list[Event]],
     all_groups: Iterable[Mapping[str, int]],
     names: Mapping[str, str],
@@ -209,7 +209,7 @@ def _rank(
     if number is None and process.pid is None:
         number = process.rank
     if number is None:
-        number = places.ended.get(process, _own_number(events, process, frozenset() if groups else of_job))
+        number = places.ended.get(process, _number_in_job(events, process, frozenset() if groups else of_job))
     seen = (event.fact.logic for event in events if isinstance(event.fact, Located | Joined))
     logic = next((number for number in seen if number is not None), None)
     number, card = places.completed(number, card, logic)
@@ -217,7 +217,7 @@ def _rank(
     return Rank(process, number, Suspect(number, card.server or folder, device), card, groups, events, is_cut, last)
 
 
-def _own_number(events: Iterable[Event], process: Process, of_job: Set[str | None]) -> int | None:
+def _number_in_job(events: Iterable[Event], process: Process, of_job: Set[str | None]) -> int | None:
     """The rank that other lines name, if no communicator does."""
     for event in events:
         if isinstance(event.fact, Joined) and event.fact.group is None:
