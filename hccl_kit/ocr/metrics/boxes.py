@@ -59,18 +59,23 @@ class BoxCounts(Counts):
 
 
 class Matches(NamedTuple):
-    """Which texts are found (N,), and which boxes are false positives (n,)."""
+    """The number of the box that finds each text (N,), -1 for none, and which boxes are false positives (n,)."""
 
-    found: NDArray[np.bool_]
+    box_of_text: NDArray[np.intp]
     false: NDArray[np.bool_]
+
+    @property
+    def found(self) -> NDArray[np.bool_]:
+        """Which texts are found (N,)."""
+        return self.box_of_text >= 0
 
 
 def compare(
     boxes: Sequence[NDArray[Any]], texts: NDArray[Any], ignored: NDArray[np.bool_], *, count_duplicates: bool = False
 ) -> BoxCounts:
     """The counts of one page, from `match`."""
-    found, false = match(boxes, texts, ignored, count_duplicates=count_duplicates)
-    return BoxCounts(float((~ignored).sum()), float(found.sum()), float(false.sum()))
+    matches = match(boxes, texts, ignored, count_duplicates=count_duplicates)
+    return BoxCounts(float((~ignored).sum()), float(matches.found.sum()), float(matches.false.sum()))
 
 
 def match(
@@ -84,31 +89,34 @@ def match(
     outlines, truth = [_shape(box) for box in boxes], [_shape(text) for text in texts]
     on_ignored = _intersections(outlines, [truth[n] for n in np.flatnonzero(ignored)])
     limits = IGNORED_SHARE * np.array([shape.area for shape in outlines])
-    counted = [n for n in range(len(outlines)) if not (on_ignored[n] > limits[n]).any()]
+    counted = np.array([n for n in range(len(outlines)) if not (on_ignored[n] > limits[n]).any()], np.intp)
     fits = _overlaps([outlines[n] for n in counted], [truth[n] for n in np.flatnonzero(~ignored)]) > IOU
     matches = _each_text_takes(fits) if count_duplicates else _each_box_takes(fits)
-    found, false = np.zeros(len(truth), bool), np.zeros(len(outlines), bool)
-    found[~ignored], false[counted] = matches
-    return Matches(found, false)
+    box_of_text, false = np.full(len(truth), -1, np.intp), np.zeros(len(outlines), bool)
+    found = np.flatnonzero(~ignored)[matches.found]
+    box_of_text[found] = counted[matches.box_of_text[matches.found]]
+    false[counted] = matches.false
+    return Matches(box_of_text, false)
 
 
 def _each_box_takes(fits: NDArray[np.bool_]) -> Matches:
     """Texts that are the first that some box matches, and boxes that match none; `fits` is (boxes, texts)."""
+    box_of_text = np.full(fits.shape[1], -1, np.intp)
     matching = fits.any(axis=1)
-    found = np.zeros(fits.shape[1], bool)
-    if matching.any():
-        found[fits[matching].argmax(axis=1)] = True
-    return Matches(found, ~matching)
+    for box in np.flatnonzero(matching)[::-1]:  # of several boxes on a text the first one remains
+        box_of_text[fits[box].argmax()] = box
+    return Matches(box_of_text, ~matching)
 
 
 def _each_text_takes(fits: NDArray[np.bool_]) -> Matches:
     """Texts that get a free box, and boxes that are left; `fits` is (boxes, texts)."""
-    found, taken = np.zeros(fits.shape[1], bool), np.zeros(len(fits), bool)
+    box_of_text, taken = np.full(fits.shape[1], -1, np.intp), np.zeros(len(fits), bool)
     for number, text in enumerate(fits.T):
         free = text & ~taken
         if free.any():
-            found[number] = taken[free.argmax()] = True
-    return Matches(found, ~taken)
+            box_of_text[number] = free.argmax()
+            taken[free.argmax()] = True
+    return Matches(box_of_text, ~taken)
 
 
 def _shape(points: NDArray[Any]) -> Any:

@@ -36,10 +36,10 @@ from hccl_kit.base.arguments import Parser, a_path
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import escaped
-from hccl_kit.ocr.config import UPSIDE_DOWN
 from hccl_kit.ocr.data.image_paths import find_images, short
 from hccl_kit.ocr.data.samples import BadSampleError, read_labels
-from hccl_kit.ocr.programs import read
+from hccl_kit.ocr.programs import page_readers, read
+from hccl_kit.ocr.programs.page_readers import PageReaders
 from hccl_kit.ocr.run import engine, inputs, program
 
 if TYPE_CHECKING:
@@ -50,19 +50,6 @@ if TYPE_CHECKING:
     from hccl_kit.runtime.worker_env import WorkerEnv
 
     Prediction = Line | PageOfText
-
-
-@dataclass(frozen=True, slots=True)
-class Other:
-    """A second configuration of the command line: the option that names it, its file and its overrides."""
-
-    option: str
-    path: Path | None
-    overrides: tuple[str, ...]
-
-    def load(self) -> Config | None:
-        """The configuration; None if the option is not given."""
-        return None if self.path is None else inputs.load(self.path, self.overrides)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +64,7 @@ class Request:
     force: bool
     engine: str
     """See `hccl_kit.ocr.run.engine`."""
-    read: Other
-    turn: Other
+    readers: PageReaders
 
     def find_images(self) -> list[Path]:
         """The images to read, in order."""
@@ -105,8 +91,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         json=args.json,
         force=args.force,
         engine=args.engine,
-        read=Other("--read", args.read, tuple(args.read_opt)),
-        turn=Other("--turn", args.turn, tuple(args.turn_opt)),
+        readers=PageReaders.of(args.read, args.read_opt, args.turn, args.turn_opt),
     )
     options = program.Options(args.config, args.opt, args.launcher)
     program.run(options, partial(_predict, request), first=partial(_check, request))
@@ -124,14 +109,7 @@ def make_parser() -> Parser:
     parser.add_argument("--json", type=a_path, metavar="FILE", help="file for the results as JSON")
     parser.add_argument("--force", action="store_true", help="overwrite --picture and --json")
     parser.add_argument("--engine", **engine.OPTION)
-    parser.add_argument(
-        "--read", type=a_path, metavar="CONFIG", help="configuration of the recognition that reads the detected texts"
-    )
-    parser.add_argument("--read-opt", **program.OVERRIDES, help="replace values of the configuration of --read")
-    parser.add_argument(
-        "--turn", type=a_path, metavar="CONFIG", help="configuration of the classification that finds lines upside down"
-    )
-    parser.add_argument("--turn-opt", **program.OVERRIDES, help="replace values of the configuration of --turn")
+    page_readers.add_options(parser)
     return parser
 
 
@@ -146,53 +124,14 @@ def _check(request: Request, config: Config, env: WorkerEnv) -> Sequence[str]:
             "--labels is for lines, and --config is a detection",
             fix="hccl-kit eval scores a detection",
         )
-    for other in (request.read, request.turn):
-        if other.overrides and other.path is None:
-            raise KitError("ocr.predict.opt-requires", "{option}-opt requires {option}", option=other.option)
-    if request.turn.path is not None and request.read.path is None:
-        raise KitError(
-            "ocr.predict.turn-requires-read", "--turn requires --read", fix="it turns the lines that --read reads"
-        )
-    reader, turner = request.read.load(), request.turn.load()
-    for other, loaded in ((request.read, reader), (request.turn, turner)):
-        if other.path is not None and loaded is not None:
-            inputs.note_choices(other.path, loaded)
-    _assert_chain(kind, reader, turner)
+    request.readers.check(kind)
     if request.labels:
         read_labels(request.labels)
     read.assert_free(request.json, request.picture, force=request.force, are_pages=kind == "det")
-    for option, part in (("-o", config), ("--read-opt", reader), ("--turn-opt", turner)):
-        if part is not None:
-            inputs.assert_files(part)
-            inputs.weights_in_use(part, option)
+    inputs.assert_files(config)
+    inputs.weights_in_use(config)
+    request.readers.find_weights()
     return ()
-
-
-def _assert_chain(kind: str, reader: Config | None, turner: Config | None) -> None:
-    """Raises KitError if a configuration is not of the type that its option takes."""
-    if reader is not None and (kind, reader["model"]["type"]) != ("det", "rec"):
-        raise KitError(
-            "ocr.predict.config-type-read",
-            "--config is of type {kind} and --read of type {type}",
-            fix="--config takes a detection (det) and --read a recognition (rec)",
-            kind=kind,
-            type=reader["model"]["type"],
-        )
-    if turner is not None:
-        if turner["model"]["type"] != "cls":
-            raise KitError(
-                "ocr.predict.turn-type",
-                "--turn is of type {type}; accepted: a classification (cls)",
-                type=turner["model"]["type"],
-            )
-        labels = turner["postprocess"]["label_list"]
-        if UPSIDE_DOWN not in labels:
-            raise KitError(
-                "ocr.predict.turn-classes",
-                "--turn has the classes {labels}; {upside_down}, upside down, is missing",
-                labels=", ".join(labels),
-                upside_down=UPSIDE_DOWN,
-            )
 
 
 def _predict(request: Request, config: Config, world: World, notes: list[str]) -> None:
@@ -215,8 +154,7 @@ def _predict(request: Request, config: Config, world: World, notes: list[str]) -
 
 def _digests(request: Request, config: Config) -> list[str]:
     """The first digits of the SHA-256 of the weights of --config, --read and --turn, as the lines on stderr show."""
-    used = (config, request.read.load(), request.turn.load())
-    return [inputs.weights_in_use(part, speaks=False).short for part in used if part is not None]
+    return [weights.short for weights in (inputs.weights_in_use(config, speaks=False), *request.readers.weights())]
 
 
 def _lines(request: Request, config: Config, images: Sequence[Path]) -> Iterator[Prediction]:
@@ -242,13 +180,10 @@ def _pages(request: Request, config: Config, images: Sequence[Path]) -> Iterator
     if request.picture:
         request.picture.mkdir(parents=True, exist_ok=True)
 
-    def made(config: Config, images: int) -> predict.Trained:
-        inference = predict.inference_of(config)
-        return inference, engines.trained(config, inference, request.engine, images=images)
-
-    # One batch at a time: all lines of a page are read before the next page.
-    reader, turner = (made(other, 1) if other else None for other in (request.read.load(), request.turn.load()))
-    for number, boxed in enumerate(predict.find_texts(*made(config, len(images)), images), 1):
+    reader, turner = request.readers.trained(request.engine)
+    inference = predict.inference_of(config)
+    network = engines.trained(config, inference, request.engine, images=len(images))
+    for number, boxed in enumerate(predict.find_texts(inference, network, images), 1):
         page = boxed
         if not page.error and (reader or request.picture):
             try:

@@ -19,7 +19,7 @@ from hccl_kit.ocr.data.pixel_format import pixel_format
 from hccl_kit.ocr.data.samples import BadSampleError
 from hccl_kit.ocr.data.transforms import image_of
 from hccl_kit.ocr.decode.boxes import Box
-from hccl_kit.ocr.metrics.boxes import BoxCounts, compare, match
+from hccl_kit.ocr.metrics.boxes import BoxCounts, Matches, compare, match
 from hccl_kit.ocr.metrics.counts import Counts
 from hccl_kit.ocr.tasks import detection_heads
 from hccl_kit.ocr.tasks.detection_heads import HEADS, PSE, DetectionHead
@@ -110,6 +110,10 @@ class Detection(Task):
         """The counts of one page."""
         return compare(*_case(sample, prediction), count_duplicates=self._strict)
 
+    def matches(self, sample: Page, prediction: Sequence[Box]) -> Matches:
+        """Which box finds which text of a page."""
+        return match(*_case(sample, prediction), count_duplicates=self._strict)
+
     def mistake(self, sample: Page, prediction: Sequence[Box]) -> str | None:
         """`path TAB 12 of 15 found, 2 false: h-mean 82.76%`; None if all texts and nothing else are found."""
         counts = self.count(sample, prediction)
@@ -135,7 +139,8 @@ class Detection(Task):
         return bool(self.config["metric"]["count_doubles"])
 
     def _compared(self, page: Page, boxes: Sequence[Box]) -> drawing.ComparedPage:
-        found, false = match(*_case(page, boxes), count_duplicates=self._strict)
+        matches = self.matches(page, boxes)
+        found = matches.found
         image = pixel_format(self.config.transforms("eval")).restored(image_of(page))
         height, width = page.content or image.shape[:2]
         scale = (page.shape.scale_w, page.shape.scale_h) if page.shape and self.rescales else (1.0, 1.0)
@@ -145,7 +150,7 @@ class Detection(Task):
             found=page.polys[found],
             missed=page.polys[~found & ~page.ignored],
             ignored=page.polys[page.ignored],
-            false=[box.points * scale for box, is_false in zip(boxes, false, strict=True) if is_false],
+            false=[box.points * scale for box, is_false in zip(boxes, matches.false, strict=True) if is_false],
         )
 
 

@@ -42,9 +42,11 @@ def test_each_text_is_found_at_most_once(boxes: list[Quad], duplicates: bool) ->
 def test_the_counts_match_the_listed_texts_and_boxes(boxes: list[Quad], ignored: set[int], duplicates: bool) -> None:
     texts = [quad(0, 0, 20, 10), quad(5, 5, 20, 10), quad(40, 40, 5, 5)]
     flags = np.array([number in ignored for number in range(3)], bool)
-    found, false = match(boxes, np.array(texts), flags, count_duplicates=duplicates)
+    matches = match(boxes, np.array(texts), flags, count_duplicates=duplicates)
+    found, false = matches.found, matches.false
     assert (found.shape, false.shape) == ((3,), (len(boxes),))
     assert not found[flags].any()
+    assert not false[matches.box_of_text[found]].any()
     assert counts(boxes, texts, tuple(ignored), duplicates=duplicates) == BoxCounts(
         3 - len(ignored), found.sum(), false.sum()
     )
@@ -53,9 +55,18 @@ def test_the_counts_match_the_listed_texts_and_boxes(boxes: list[Quad], ignored:
 def test_found_texts_and_false_boxes_are_listed() -> None:
     texts = np.array([quad(0, 0, 20, 10), quad(30, 0, 20, 10), quad(60, 0, 20, 10)])
     boxes = [quad(90, 0, 20, 10), texts[2], texts[0], texts[1]]
-    found, false = match(boxes, texts, np.array([False, True, False]))
-    assert found.tolist() == [True, False, True]
+    box_of_text, false = match(boxes, texts, np.array([False, True, False]))
+    assert box_of_text.tolist() == [2, -1, 1]
     assert false.tolist() == [True, False, False, False]
+
+
+@pytest.mark.parametrize("duplicates", [False, True])
+def test_a_text_belongs_to_the_first_of_two_boxes_on_it(duplicates: bool) -> None:
+    text = quad(0, 0, 20, 10)
+    boxes = [quad(90, 0, 20, 10), text, text]
+    matches = match(boxes, np.array([text]), np.array([False]), count_duplicates=duplicates)
+    assert matches.box_of_text.tolist() == [1]
+    assert matches.false.tolist() == [True, False, duplicates]
 
 
 @pytest.mark.parametrize("duplicates", [False, True])

@@ -12,7 +12,7 @@ from hccl_kit.ocr import config
 from hccl_kit.ocr.checkpoints import checkpoint
 from hccl_kit.ocr.tasks import recipes
 from tests.ocr.data.images import write_png
-from tests.ocr.run_tool import CONFIG, refusals, summary, tool
+from tests.ocr.run_tool import CONFIG, refusals, summary, together, tool
 from tests.places import ROOT
 
 pytestmark = pytest.mark.train
@@ -101,8 +101,31 @@ REFUSED: dict[tuple[object, ...], str] = {
 
 def test_an_invalid_command_is_refused_before_heavy_imports(pages: Path) -> None:
     commands = [("predict", "-c", DETECTOR, "--images", pages, *options) for options in REFUSED]
-    for message, errors in zip(REFUSED.values(), refusals(*commands), strict=True):
-        assert message in errors
+    score = ("eval", "-c", DETECTOR, "-o", f"eval.dataset.dataset_root={pages}", "eval.dataset.data_dir=.")
+    labels = ("eval.dataset.label_file=.",)
+    *errors, turned = refusals(*commands, (*score, *labels, "--turn", CLASSIFIER))
+    for message, error in zip(REFUSED.values(), errors, strict=True):
+        assert message in error
+    assert "--turn requires --read" in turned
+
+
+@pytest.mark.long  # the network of the detector is exported
+def test_an_evaluation_counts_the_texts_that_are_found_and_read(detector: Path, run: Path, pages: Path) -> None:
+    """The detector finds a whole page as one text, which the label says is there."""
+    whole = [[0, 0], [160, 0], [160, 90], [0, 90]]
+    rows = json.dumps([{"transcription": "page", "points": whole}])
+    (pages / "gt.txt").write_text("".join(f"{name}.png\t{rows}\n" for name in ("a", "b")))
+    command = (
+        "eval", "-c", detector, "--read", run / "train_config.yaml", "--read-opt",
+        f"eval.ckpt_load_path={run / 'best.ckpt'}", "-o", f"eval.dataset.dataset_root={pages}",
+        "eval.dataset.data_dir=.", "eval.dataset.label_file=gt.txt",
+    )  # fmt: skip
+    shown, scores = together(command, (*command, "--json"))
+    assert (shown.returncode, scores.returncode) == (0, 0), shown.stderr + scores.stderr
+    assert "\n2 of 2 found, 0 false: h-mean 100.00%\nof those found: " in shown.stdout
+    written = json.loads(scores.stdout)
+    assert (written["found"], written["read"]["words"]) == (2, 2)
+    assert written["end_to_end"]["recall"] == written["read"]["right"] / 2
 
 
 TARGETS: dict[Path, list[dict[str, Any]]] = {
