@@ -10,7 +10,7 @@ from typing import NamedTuple
 from hccl_kit.base.bounded_file import read_bounded
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.frameworks import MINDSPORE, PYTORCH
-from hccl_kit.launch.nested.words import program_of
+from hccl_kit.launch.program import program_of
 
 MAX_BYTES = 1 << 20
 _PACKAGES = {
@@ -33,7 +33,7 @@ def imported_framework(command: Sequence[str]) -> Import | None:
     Only the file itself is read, and nothing is run. None if it imports both, or none.
     """
     program = program_of(command)
-    if program is None or (program.interpreter is None and not program.path.endswith(".py")):
+    if program is None or (not program.interpreter and not program.path.endswith(".py")):
         return None
     path = Path(program.path if program.path.endswith(".py") else f"{program.path.replace('.', '/')}.py")
     try:
