@@ -17,7 +17,6 @@ from hccl_kit.table.document import shown
 
 API_PORT = 8000
 """The port on which vLLM listens unless its command names another."""
-_INTERFACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,14}", re.ASCII)
 _OF_THE_PLAN = {
     "data-parallel-size": "-dp",
     "data-parallel-size-local": "-dpl",
@@ -80,12 +79,6 @@ def service_of(plan: LaunchPlan, table: TableFile, tensor: str | None, nic: str 
     """The deployment of a plan. Raises KitError if the command is not one of vLLM, or the cards cannot be divided."""
     _assert_command(plan.command)
     size = _tensor_size(plan, tensor)
-    if nic is not None and not _INTERFACE.fullmatch(nic):
-        raise KitError(
-            "launch.vllm-service.nic",
-            "--nic is {nic}; accepted: the name of a network interface, such as eth0",
-            nic=shown(nic),
-        )
     _assert_hosts(plan)
     api_port = _api_port(plan)
     rpc_port = plan.master_port or port_of_digest(table.sha256)
@@ -138,13 +131,6 @@ def _assert_command(command: Sequence[str]) -> None:
 def _tensor_size(plan: LaunchPlan, given: str | None) -> int:
     """Cards of a data parallel rank; by default those of the smallest server."""
     fewest = min(len(node.workers) for node in plan.nodes)
-    if given is not None and not re.fullmatch(r"[1-9][0-9]{0,4}", given, re.ASCII):
-        raise KitError(
-            "launch.vllm-service.tensor-parallel-size",
-            "--tensor-parallel-size is {given}; accepted: a number of cards, such as {fewest}",
-            given=shown(given),
-            fewest=fewest,
-        )
     size = fewest if given is None else int(given)
     for node in plan.nodes:
         if len(node.workers) % size:

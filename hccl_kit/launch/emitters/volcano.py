@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import Any
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.launch.emitters import kubernetes, manifest, pod_options, pod_table
+from hccl_kit.launch.emitters import kubernetes, manifest, pod_table
 from hccl_kit.launch.emitters.hardware import hardware_of
 from hccl_kit.launch.emitters.kubernetes import PodJob
 from hccl_kit.launch.emitters.manifest import Value
@@ -46,7 +46,7 @@ def emit(
     accepted, or if pods could not find their host in the table.
     """
     job = kubernetes.pod_job(plan, hardware=hardware_of(product), **of_pods)
-    most = pod_options.restarts(max_restarts)
+    most = int(max_restarts or 0)
     if most and not fixed_table:
         raise KitError(
             "launch.volcano.max-restarts-volcano",

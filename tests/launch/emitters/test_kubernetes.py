@@ -14,7 +14,7 @@ from hccl_kit.launch.emitters.hardware import HARDWARE
 from hccl_kit.launch.emitters.kubernetes import unexpanded
 from hccl_kit.launch.files import LaunchFile
 from hccl_kit.table.products import PRODUCT_NAMES
-from tests.launch.manifests import check_manifest, documents_of, expanded, job_of, settings_of, templates_of
+from tests.launch.manifests import documents_of, expanded, job_of, settings_of, templates_of
 from tests.launch.ways import nasty, planned, servers, words
 
 WAYS = {"ascendjob": ascendjob, "volcano": volcano}
@@ -76,7 +76,6 @@ def nodes_of(node: yaml.Node) -> Iterator[yaml.Node]:
 @pytest.mark.parametrize("product", HARDWARE)
 def test_resource_and_labels_depend_on_the_product(way: str, product: str) -> None:
     documents = documents_of(emit(way, product=product))
-    assert list(check_manifest(documents)) == []
     job = job_of(documents)
     assert job["metadata"]["labels"]["ring-controller.atlas"] == HARDWARE[product].ring
     *_, (_, template) = templates_of(job).values()
@@ -92,19 +91,7 @@ def test_every_product_documented_by_mindcluster_is_supported() -> None:
     ("options", "message"),
     [
         ({"image": ""}, "the container image is missing"),
-        ({"image": "a b"}, 'image "a b" is not a valid image name'),
-        ({"image": "-x"}, 'image "-x" is not a valid image name'),
-        ({"image": "a\n"}, r'image "a\\n" is not a valid image name'),
-        ({"name": ""}, 'name "" is not valid; accepted: at most'),
-        ({"name": "Train"}, 'name "Train" is not valid; accepted: at most 51 lower-case letters, digits and hyphens'),
-        ({"name": "1a"}, 'name "1a" is not valid'),
-        ({"name": "a-"}, 'name "a-" is not valid'),
-        ({"name": "a.b"}, 'name "a.b" is not valid'),
-        ({"name": "a\n"}, r'name "a\\n" is not valid'),
-        ({"name": "a" * 52}, "at most 51 lower-case letters"),
-        ({"name": "é"}, 'name "é" is not valid'),
-        ({"namespace": "my_space"}, 'namespace "my_space" is not valid'),
-        ({"namespace": ""}, 'namespace "" is not valid'),
+        ({"name": "a" * 52}, '--name is "a{52}"; accepted: at most 51 characters, since pod names start with it'),
         (
             {"product": "a5"},
             "product 'a5' has no known resource in Kubernetes; accepted: 910, a2, a2-box16",
@@ -115,13 +102,6 @@ def test_every_product_documented_by_mindcluster_is_supported() -> None:
 def test_an_invalid_option_is_refused(options: dict[str, str], message: str) -> None:
     with pytest.raises(KitError, match=message):
         emit("ascendjob", **options)
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_the_longest_name_gives_pods_whose_names_fit(way: str) -> None:
-    documents = documents_of(emit(way, name="a" * 51))
-    assert list(check_manifest(documents)) == []
-    assert len("a" * 51 + "-scheduler-0") == 63
 
 
 @pytest.mark.parametrize("way", WAYS)
