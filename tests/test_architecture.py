@@ -74,7 +74,6 @@ FLOORS = {
         "log_folder": 1,
         "program": 0,
         "nested": 1,
-        "imports": 1,
         "diagnose_logs": 0,
         "passed_on": 1,
         "plan": 2,

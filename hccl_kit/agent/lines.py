@@ -7,9 +7,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, Union
+from typing import TYPE_CHECKING, Any, NamedTuple, Union
 
 from hccl_kit.agent.job import Clear, Exited, Gone, Hung, Send, Start
+
+if TYPE_CHECKING:
+    _Form = Callable[[Any], Any]
+    """Makes a field of what JSON has in its place. Raises ValueError."""
 
 LIFE = b"\n"
 SIGN, SILENCE = 1.0, 8.0
@@ -18,8 +22,6 @@ LONGEST = 1 << 20
 """Bytes of a report."""
 MOST_RANKS = 1 << 20
 _PIECE = 1 << 14
-_Form = Callable[[Any], Any]
-"""Makes a field of what JSON has in its place. Raises ValueError."""
 
 
 # Orders, besides Start, Send and Clear.
@@ -161,10 +163,10 @@ def _message(*kinds: Any) -> _Form:
     return read
 
 
-def _number(most: int = 10**18) -> _Form:
-    def read(value: Any) -> int:
-        if type(value) is not int or not 0 <= value <= most:
-            raise ValueError(f"a number from 0 to {most} is missing")
+def _value(kind: Any, most: float = 0) -> _Form:
+    def read(value: Any) -> Any:
+        if type(value) is not kind or (kind is not str and not 0 <= value <= most):
+            raise ValueError(f"a {'text' if kind is str else f'number from 0 to {most}'} is missing")
         return value
 
     return read
@@ -174,14 +176,8 @@ def _perhaps(form: _Form) -> _Form:
     return lambda value: None if value is None else form(value)
 
 
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise ValueError("a text is missing")
-    return value
-
-
 def _data(value: Any) -> bytes:
-    return _text(value).encode("utf-8", "surrogateescape")
+    return str(_TEXT(value)).encode("utf-8", "surrogateescape")
 
 
 def _ranks(value: Any) -> tuple[int, ...]:
@@ -190,29 +186,24 @@ def _ranks(value: Any) -> tuple[int, ...]:
     return tuple(map(_RANK, value))
 
 
-def _age(value: Any) -> float:
-    if not isinstance(value, (int, float)) or not value >= 0:
-        raise ValueError("an age is missing")
-    return float(value)
-
-
-_RANK, _PORT, _SIGNAL = _number(MOST_RANKS), _number(65535), _number(64)
+_TEXT, _COUNT, _RANK = _value(str), _value(int, 10**18), _value(int, MOST_RANKS)
+_PORT, _SIGNAL = _value(int, 65535), _value(int, 64)
 _FORMS: dict[Any, tuple[_Form, ...]] = {
-    Start: (_number(), _perhaps(_PORT)),
+    Start: (_COUNT, _perhaps(_PORT)),
     Send: (_SIGNAL, bool),
     PassOn: (_SIGNAL,),
     Clear: (),
-    Note: (_text,),
+    Note: (_TEXT,),
     Describe: (_message(Exited, Hung), bool),
     End: (),
     Ready: (bool,),
-    Refused: (_text,),
+    Refused: (_TEXT,),
     Started: (_PORT,),
-    Exited: (_RANK, _number(255)),
-    Hung: (_ranks, _number()),
+    Exited: (_RANK, _value(int, 255)),
+    Hung: (_ranks, _COUNT),
     Output: (_RANK, _data),
-    Said: (_text, lambda value: 1 if value == 1 else 2),
-    Left: (_message(Gone), _age),
-    Gone: (_perhaps(_number()), _perhaps(_message(Exited))),
-    Failure: (_text,),
+    Said: (_TEXT, lambda value: 1 if value == 1 else 2),
+    Left: (_message(Gone), _value(float, 10**18)),
+    Gone: (_perhaps(_COUNT), _perhaps(_message(Exited))),
+    Failure: (_TEXT,),
 }

@@ -18,7 +18,7 @@ from typing import Any
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.frameworks import MINDSPORE, PYTORCH
-from hccl_kit.launch.emitters import kubernetes, pod_program, pod_table
+from hccl_kit.launch.emitters import kubernetes, pod_program
 from hccl_kit.launch.emitters.hardware import hardware_of
 from hccl_kit.launch.emitters.kubernetes import PodJob
 from hccl_kit.launch.emitters.manifest import Value
@@ -60,7 +60,7 @@ def emit(
         _job(job, plan.master_port or PORT, most, host_network=host_network),
         pod_program.program(job, "torch" if job.framework == PYTORCH else MINDSPORE),
     ]
-    about = pod_table.about_selected(table, "the job does not read the table.")
+    about = pod_program.about_selected(table, "the job does not read the table.")
     return kubernetes.files(plan, job, documents, about, launcher="ascendjob", kind="acjob")
 
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.frameworks import FRAMEWORKS, PYTORCH
-from hccl_kit.launch.emitters import kubernetes, pod_program, pod_table
+from hccl_kit.launch.emitters import kubernetes, pod_program
 from hccl_kit.launch.emitters.hardware import Hardware
 from hccl_kit.launch.emitters.kubernetes import CONTAINER, PodJob
 from hccl_kit.launch.emitters.manifest import Value
@@ -138,24 +138,24 @@ def _source(
     if not fixed_table and table_map is None:
         settings |= {"controller": kind.title, "pod_index": kind.pod_index, "address": kind.address}
         settings |= {"pod_count": kind.pod_count, "scheduler": job.framework != PYTORCH}
-        about = pod_table.about_selected(table, "the job does not read the table.")
+        about = pod_program.about_selected(table, "the job does not read the table.")
         return RankSource([pod_program.program(job, "number", port=port, **settings)], [*kind.env], [], about)
     if table_map is None:
         for node in plan.nodes if job.framework == PYTORCH else ():
             assert_ascending(node)
-        config = pod_table.given(job, plan, table)
-        documents, key, about = [config], pod_table.key_of(config), pod_table.about_given(table)
+        config = pod_program.given(job, plan, table)
+        documents, key, about = [config], pod_program.key_of(config), pod_program.about_given(table)
         reference = {"name": config["metadata"]["name"]}
     else:
-        pod_table.assert_can_be_written(table_map, table)
-        documents, key, reference = [], pod_table.KEY, {"name": table_map, "optional": True}
+        pod_program.assert_can_be_written(table_map, table)
+        documents, key, reference = [], pod_program.KEY, {"name": table_map, "optional": True}
         about = [
-            *pod_table.about_selected(table, "each pod waits for the table that the cluster writes:"),
+            *pod_program.about_selected(table, "each pod waits for the table that the cluster writes:"),
             f"key {key} of the ConfigMap {table_map}.",
         ]
-    documents.append(pod_table.program(job, port, key=key, **settings))
+    documents.append(pod_program.by_table(job, port, key=key, **settings))
     volume = {"name": VOLUME, "configMap": reference}
-    return RankSource(documents, [pod_table.env()], [(volume, pod_table.FOLDER)], about)
+    return RankSource(documents, [pod_program.env()], [(volume, pod_program.FOLDER)], about)
 
 
 def _topology(level: str | None, queue: str | None) -> dict[str, str]:

@@ -12,8 +12,6 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.launch.emitters import emit as emit_of
@@ -38,7 +36,7 @@ from tests.launch.manifests import (
     templates_in,
 )
 from tests.launch.pods import HOST, SHOW, command, finish, printed, told
-from tests.launch.ways import assert_golden, nasty, planned, servers, words
+from tests.launch.ways import assert_golden, planned, servers
 from tests.launch.ways import large as large_table
 from tests.places import ROOT
 
@@ -155,13 +153,6 @@ def test_max_restarts_is_set_if_the_controller_can_restart_all_pods(kind: str) -
         return
     documents = documents_of(emit(kind, max_restarts="3"))
     assert FIELD_OF_RESTARTS[kind]({document["kind"]: document for document in documents}) == 3
-
-
-@pytest.mark.parametrize("kind", STARTS)
-@settings(max_examples=25)  # for each kind
-@given(argv=st.lists(words | nasty, min_size=1, max_size=8))
-def test_every_word_of_the_command_is_in_the_manifest(kind: str, argv: list[str]) -> None:
-    assert command_of(documents_of(emit(kind, "run", *argv))) == ["run", *argv]
 
 
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="needs kubectl, which has Kustomize and the reader of YAML")

@@ -13,7 +13,7 @@ from hccl_kit.launch.emitters.kinds import EMITTERS
 from hccl_kit.launch.emitters.options import SLURM
 
 SHARED = {
-    *("hardware", "kinds", "kubernetes", "manifest", "numbered", "options", "pod_options", "pod_program", "pod_table"),
+    *("hardware", "kinds", "kubernetes", "manifest", "numbered", "options", "pod_options", "pod_program"),
     *("servers", "slurm_options", "vllm_service"),
 }
 """Modules that several emitters use."""
