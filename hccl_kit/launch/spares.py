@@ -21,7 +21,6 @@ from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.plan import address_of
 from hccl_kit.table.formats import write
 from hccl_kit.table.model import RankTable, Server
-from hccl_kit.table.products import Product
 
 VERSIONS = ("1.0", "1.2")
 """The versions that can have spares: their tables name the hosts of the ranks in one list."""
@@ -123,7 +122,7 @@ def cards_in_use(table: RankTable) -> tuple[int, ...]:
     return tuple(sorted({device.id for device in table.every}))
 
 
-def fit(file: TableFile, table: RankTable, singles: Sequence[RankTable], product: Product | None) -> tuple[Spare, ...]:
+def fit(file: TableFile, table: RankTable, singles: Sequence[RankTable]) -> tuple[Spare, ...]:
     """The spares of a table, from a table of each alone.
 
     Raises KitError if one cannot take the place of some server: a card is missing, the super pod is another, or a rule
@@ -131,7 +130,7 @@ def fit(file: TableFile, table: RankTable, singles: Sequence[RankTable], product
     """
     spares = tuple(_spare(single, table) for single in singles)
     for pairs in _places([server.id for server in table.servers], spares):
-        table_with(file, pairs, product)
+        table_with(file, pairs)
     return spares
 
 
@@ -180,9 +179,7 @@ def _places(servers: Sequence[str], spares: Sequence[Spare]) -> Iterator[list[tu
             yield list(zip(servers, spares[first:], strict=False))
 
 
-def table_with(
-    file: TableFile, pairs: Sequence[tuple[str, Spare]], product: Product | None = None
-) -> tuple[RankTable, TableFile]:
+def table_with(file: TableFile, pairs: Sequence[tuple[str, Spare]]) -> tuple[RankTable, TableFile]:
     """The table and its file with each spare in the place of a server; the digest of the text is in its name.
 
     Raises KitError if a spare does not fit there.
@@ -193,7 +190,7 @@ def table_with(
     text = json.dumps(value, indent=4) + "\n"
     digest = hashlib.sha256(text.encode()).hexdigest()
     made = TableFile(f"{file.name.removesuffix('.json')}-{digest[:12]}.json", text)
-    report = check_text(made.text, file.name, product)
+    report = check_text(made.text, file.name)
     for finding in report.findings:
         if finding.severity == "error":
             in_place = (

@@ -14,7 +14,6 @@ from hccl_kit.table import formats
 from hccl_kit.table.hosts import Card, Host
 from hccl_kit.table.model import RankTable
 from hccl_kit.table.operations.generate import generate_cluster
-from hccl_kit.table.products import find_product
 
 cards = st.sets(st.integers(0, 7), min_size=1, max_size=8).map(sorted)
 
@@ -34,10 +33,10 @@ def spare_of(host: Host) -> Spare:
 TABLE = generate_cluster(hosts(2, [0, 1]), version="1.0")
 
 
-def fitted(*spares: Host, table: RankTable = TABLE, product: str | None = None) -> list[tuple[str, str]]:
+def fitted(*spares: Host, table: RankTable = TABLE) -> list[tuple[str, str]]:
     singles = [generate_cluster([host], version=table.version) for host in spares]
     file = TableFile("t.json", formats.write(table))
-    found = fit(file, table, singles, find_product(product) if product else None)
+    found = fit(file, table, singles)
     return [(spare.id, spare.address) for spare in found]
 
 

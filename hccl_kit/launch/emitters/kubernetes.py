@@ -145,7 +145,7 @@ def pod(
 
     The last lines of its log, where the agent reports a failure, are its termination message.
     """
-    every = _volumes(job, volumes)
+    every, cards = _volumes(job, volumes), {job.hardware.resource: job.cards, **job.resources}
     variables = [*env, *_variables(job, has_cards=has_cards, host_network=host_network)]
     return {
         **({"hostNetwork": True, "dnsPolicy": "ClusterFirstWithHostNet"} if host_network else {}),
@@ -162,7 +162,7 @@ def pod(
                 "ports": [{"containerPort": port, "name": port_name}],
                 "terminationMessagePolicy": "FallbackToLogsOnError",
                 "volumeMounts": [mount for _, mount in every],
-                **({"resources": _resources(job)} if has_cards else {}),
+                **({"resources": {"requests": cards, "limits": cards}} if has_cards else {}),
             }
         ],
         "volumes": [volume for volume, _ in every],
@@ -197,10 +197,6 @@ def _nodes(job: PodJob) -> Value:
     apart = {"labelSelector": {"matchLabels": {JOB_LABEL: job.name}}, "topologyKey": "kubernetes.io/hostname"}
     node = {"nodeSelector": {"accelerator-type": job.hardware.accelerator}} if job.hardware.accelerator else {}
     return {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}}, **node}
-
-
-def _resources(job: PodJob) -> Value:
-    return {kind: {job.hardware.resource: job.cards, **job.resources} for kind in ("requests", "limits")}
 
 
 def card_labels(job: PodJob) -> dict[str, str]:

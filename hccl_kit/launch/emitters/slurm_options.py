@@ -78,16 +78,12 @@ def directives(options: Options) -> Iterator[str]:
         yield "#SBATCH --open-mode=append"
         for option in _OF_SBATCH:
             if option in options.values:
-                yield f"#SBATCH --{option}={_as_of_sbatch(option, options.values[option])}"
+                value = options.values[option].removeprefix("B:")  # the script passes the signal on, and knows of it
+                yield f"#SBATCH --{option}={'B:' if option == 'signal' else ''}{value}"
         if names:
             yield f"#SBATCH --nodelist={hostlist.fold([names[node] for node in part.nodes])}"
         if "gres" in options.values:
             yield f"#SBATCH --gres={_with_number(options.values['gres'], part.tasks)}"
-
-
-def _as_of_sbatch(option: str, value: str) -> str:
-    """The value of a directive. The batch script gets the signal and passes it on: it must know that the job ends."""
-    return f"B:{value.removeprefix('B:')}" if option == "signal" else value
 
 
 def _with_number(gres: str, cards: int) -> str:

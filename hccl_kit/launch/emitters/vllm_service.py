@@ -18,23 +18,14 @@ from hccl_kit.table.document import shown
 API_PORT = 8000
 """The port on which vLLM listens unless its command names another."""
 _OF_THE_PLAN = {
-    "data-parallel-size": "-dp",
-    "data-parallel-size-local": "-dpl",
-    "data-parallel-start-rank": "-dpr",
-    "data-parallel-address": "-dpa",
-    "data-parallel-rpc-port": "-dpp",
-    "tensor-parallel-size": "-tp",
-    "headless": "",
+    *("--data-parallel-size", "-dp", "--data-parallel-size-local", "-dpl", "--data-parallel-start-rank", "-dpr"),
+    *("--data-parallel-address", "-dpa", "--data-parallel-rpc-port", "-dpp", "--tensor-parallel-size", "-tp"),
+    "--headless",
 }
 _UNSUPPORTED = {
-    "data-parallel-rank": "-dpn",
-    "data-parallel-backend": "-dpb",
-    "data-parallel-hybrid-lb": "-dph",
-    "data-parallel-external-lb": "-dpe",
-    "pipeline-parallel-size": "-pp",
-    "nnodes": "",
-    "node-rank": "",
-    "master-addr": "",
+    *("--data-parallel-rank", "-dpn", "--data-parallel-backend", "-dpb", "--data-parallel-hybrid-lb", "-dph"),
+    *("--data-parallel-external-lb", "-dpe", "--pipeline-parallel-size", "-pp", "--nnodes", "--node-rank"),
+    "--master-addr",
 }
 _USE = "vllm serve MODEL [OPTION ...]"
 
@@ -106,11 +97,11 @@ def _assert_command(command: Sequence[str]) -> None:
         )
     for word in command:
         name = word.partition("=")[0]
-        plain = name[2:].replace("_", "-") if name.startswith("--") else ""
-        if plain in _OF_THE_PLAN or name in filter(None, _OF_THE_PLAN.values()):
+        plain = name.replace("_", "-")
+        if plain in _OF_THE_PLAN:
             hint = (
                 Message("launch.vllm-service.command-plan-sets.fix", "--tensor-parallel-size before --")
-                if plain == "tensor-parallel-size" or name == "-tp"
+                if plain in ("--tensor-parallel-size", "-tp")
                 else None
             )
             raise KitError(
@@ -119,7 +110,7 @@ def _assert_command(command: Sequence[str]) -> None:
                 hint=hint,
                 name=shown(name),
             )
-        if plain in _UNSUPPORTED or name in filter(None, _UNSUPPORTED.values()):
+        if plain in _UNSUPPORTED:
             raise KitError(
                 "launch.vllm-service.command-2",
                 "the command has {name}; a plan has tensor and data parallel ranks, with one API server",

@@ -62,11 +62,7 @@ def test_each_server_binds_its_ranks(tmp_path: Path) -> None:
 
 def test_only_rank_0_is_shown_or_all_with_their_server(tmp_path: Path) -> None:
     job = python_nodes_job(tmp_path, "print('rank', rank, sys.argv[1:])")
-    job = (
-        job._replaced("it's", "--ssh")
-        if hasattr(job, "_replaced")
-        else NodesJob(tmp_path, (*job.command, "it's", "--ssh"))
-    )
+    job = NodesJob(tmp_path, (*job.command, "it's", "--ssh"))
     shown = [line for line in run(job).stdout.splitlines() if "rank " in line]
     assert shown == ["rank 0 [\"it's\", '--ssh']"]
     shown = [line for line in run(job, "--prefix").stdout.splitlines() if "rank " in line]
