@@ -177,7 +177,7 @@ def _connect(
     """Reach a server, and start the agent there."""
     node = plan.nodes[server.number]
     python = python_of(way.pythons, node.id, node.address)
-    words = command(python, "hccl_kit.agent", "--member", size=len(payload), minor=OLDEST)
+    words = command(python, "hccl_kit.agent", size=len(payload), minor=OLDEST)
     sent = payload + server.assignment.to_json().encode() + b"\n"
     return Connection(way.reach(node, words), sent, selector, report)
 

@@ -407,7 +407,7 @@ def test_a_stopped_agent_is_lost_and_ends_its_ranks_when_it_continues(tmp_path: 
     agents = [
         int(path.parent.name)
         for path in Path("/proc").glob("[0-9]*/cmdline")
-        if b"hccl_kit.agent\0--member" in path.read_bytes()
+        if b"\0hccl_kit.agent\0" in path.read_bytes()
         and b"python3\0-I" in path.read_bytes()
         and f"SERVER_ADDRESS={IDS[1]}".encode() in (path.parent / "environ").read_bytes().split(b"\0")
         and (path.parent / "cwd").readlink() == tmp_path
