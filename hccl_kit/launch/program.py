@@ -34,8 +34,8 @@ _WRAPPERS: Mapping[str, str] = {
     "numactl": "-C --physcpubind -N --cpunodebind -m --membind -i --interleave -p --preferred -P --preferred-many"
     " -w --weighted-interleave",
     "sudo": "-u --user -g --group",
-    "uv": "--with --with-editable --with-requirements --extra --group --env-file --project -p --python --directory"
-    " --package --index --index-url -i --config-file",
+    "uv": "--with --with-editable --with-requirements --extra --group --env-file --project --directory --package"
+    " --index --index-url -i --config-file -p --python",
 }
 """Programs that run another, and their options that have a value in the next word."""
 _WITH_RUN = ("conda", "mamba", "micromamba", "uv")
