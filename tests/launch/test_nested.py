@@ -43,7 +43,7 @@ NOT_REBUILT = (
     "bash -lc 'cd /x && exec torchrun a.py'",
     "accelerate launch a.py --config_file c.yaml --use_fsdp",
     "accelerate launch --num_processes 1 --config_file c.yaml a.py",
-    "accelerate launch --multi_gpu --num_processes 4 a.py --num_processes 3",
+    "accelerate launch --num_processes 4 a.py --num_processes 3",
     "llamafactory-cli train a.yaml",
     "ray job submit -- python a.py",
     "python -m verl.trainer.main_ppo a=b",
