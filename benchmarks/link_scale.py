@@ -38,7 +38,7 @@ SERVER = """#!/bin/sh
 # Plays ssh and the agent behind it; ranks 2N and 2N+1 are on server 10.1.X.Y with N = 250X + Y.
 for word; do [ "$word" != -- ] || break; shift; done
 address=$2
-size=$(echo "$3" | sed -n 's/.* \\([0-9][0-9]*\\) hccl_kit.agent --member$/\\1/p')
+size=$(echo "$3" | sed -n 's/.* \\([0-9][0-9]*\\) hccl_kit.agent$/\\1/p')
 head -c "$size" >/dev/null
 head -n 1 >/dev/null # the assignment; read takes a byte at a time
 echo '{"is": "Ready", "is_here": true}'
@@ -47,7 +47,7 @@ rank=$((2 * (250 * ${x##*.} + y)))
 while read -r line; do
     case $line in
         *'"Start"'*) echo '{"is": "Started", "port": 4711}'; echo "$address" >>started ;;
-        *'"Clear"'*) echo '{"is": "Left", "step": null, "first": null, "age": 0}' ;;
+        *'"Clear"'*) echo '{"is": "Left", "gone": {"is": "Gone", "step": null, "first": null}, "age": 0.0}' ;;
         *'"Describe"'*) echo '{"is": "Failure", "text": "error: a rank failed"}' ;;
         *'"End"'*) exit 0 ;;
         *'"Send"'*) for own in $rank $((rank + 1)); do echo '{"is": "Exited", "rank": '$own', "code": 143}'; done ;;

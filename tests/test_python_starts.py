@@ -18,8 +18,8 @@ WHOLE = ("hccl_kit/**/*.py", "hccl_kit/**/*.sh", "tests/launch/golden/**/*.*", "
 FILES = (*WHOLE, "action.yml", "Dockerfile")
 REASONS = {
     r"python -u (tools/)?train(_ddp)?\.py": "the command of the user",
-    r"llamafactory\.launcher|python -m coverage": "a part of the command of the user",
-    r"--no-python|\"--directory\"|behind env, numactl": "options of launchers, none of which is started",
+    r"llamafactory\.launcher": "a part of the command of the user",
+    r"behind env, numactl": "programs behind which a command is sought, none of which is started",
     r'python", "-u", "tools/train\.py': "the command of the user, in a checkout",
     r"python -m (pytest|hccl_kit)\b": "typed by a developer in the checkout, whose modules it is about",
     r"-m hccl_kit\.(ocr|selftest)|`python -[mc][ `]": "a sentence of a docstring",

@@ -6,10 +6,14 @@ The starter sends the assignment, then orders; the agent sends reports. An empty
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple, TypeVar, Union
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple, Union
 
 from hccl_kit.agent.job import Clear, Exited, Gone, Hung, Send, Start
+
+if TYPE_CHECKING:
+    _Form = Callable[[Any], Any]
+    """Makes a field of what JSON has in its place. Raises ValueError."""
 
 LIFE = b"\n"
 SIGN, SILENCE = 1.0, 8.0
@@ -18,7 +22,6 @@ LONGEST = 1 << 20
 """Bytes of a report."""
 MOST_RANKS = 1 << 20
 _PIECE = 1 << 14
-_T = TypeVar("_T")
 
 
 # Orders, besides Start, Send and Clear.
@@ -97,17 +100,14 @@ Report = Union[Ready, Refused, Started, Exited, Hung, Output, Said, Left, Failur
 
 def line(message: Order | Report) -> bytes:
     """A message as a line."""
-    value: dict[str, Any] = {"is": type(message).__name__}
-    if isinstance(message, Describe):
-        value.update(cause=_cause(message.cause), is_shown=message.is_shown)
-    elif isinstance(message, Left):
-        first = message.gone.first
-        value.update(step=message.gone.step, first=_cause(first) if first else None, age=message.age)
-    elif isinstance(message, Output):
-        value.update(rank=message.rank, data=message.data.decode("utf-8", "surrogateescape"))
-    else:
-        value.update(message._asdict())
-    return json.dumps(value).encode() + b"\n"
+    return json.dumps(_plain(message)).encode() + b"\n"
+
+
+def _plain(value: Any) -> Any:
+    """A message as its kind and its fields, which may be messages."""
+    if hasattr(value, "_asdict"):
+        return {"is": type(value).__name__, **{name: _plain(field) for name, field in value._asdict().items()}}
+    return value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else value
 
 
 def outputs(rank: int, data: bytes) -> bytes:
@@ -132,89 +132,78 @@ class Lines:
 
 def order(text: bytes) -> Order:
     """The order of a line. Raises ValueError."""
-    return _parsed(text, _ORDERS)
+    made: Order = _message(Start, Send, PassOn, Clear, Note, Describe, End)(_json(text))
+    return made
 
 
 def report(text: bytes) -> Report:
     """The report of a line from another host. Raises ValueError."""
-    return _parsed(text, _REPORTS)
+    made: Report = _message(Ready, Refused, Started, Exited, Hung, Output, Said, Left, Failure)(_json(text))
+    return made
 
 
-def _parsed(text: bytes, kinds: Mapping[str, Callable[[dict[str, Any]], _T]]) -> _T:
+def _json(text: bytes) -> Any:
     try:
-        value = json.loads(text)
+        return json.loads(text)
     except RecursionError:
         raise ValueError("not JSON") from None
-    kind = value.get("is") if isinstance(value, dict) else None
-    if not isinstance(kind, str) or kind not in kinds:
-        raise ValueError("not a message")
-    return kinds[kind](value)
 
 
-def _start(value: dict[str, Any]) -> Start:
-    port = None if value.get("port") is None else _number(value, "port", 65535)
-    return Start(_number(value, "attempt"), port)
+def _message(*kinds: Any) -> _Form:
+    """A message of one of these kinds; each field is read by its form in _FORMS."""
+    names = {kind.__name__: kind for kind in kinds}
+
+    def read(value: Any) -> Any:
+        name = value.get("is") if isinstance(value, dict) else None
+        if not isinstance(name, str) or name not in names:
+            raise ValueError("not a message")
+        kind = names[name]
+        return kind(*(form(value.get(field)) for field, form in zip(kind._fields, _FORMS[kind])))  # noqa: B905
+
+    return read
 
 
-def _left(value: dict[str, Any]) -> Left:
-    step = None if value.get("step") is None else _number(value, "step")
-    first = None if value.get("first") is None else _cause_of(value["first"])
-    age = value.get("age")
-    if not isinstance(age, (int, float)) or not age >= 0 or isinstance(first, Hung):
-        raise ValueError("not the end of ranks")
-    return Left(Gone(step, first), float(age))
+def _value(kind: Any, most: float = 0) -> _Form:
+    def read(value: Any) -> Any:
+        if type(value) is not kind or (kind is not str and not 0 <= value <= most):
+            raise ValueError(f"a {'text' if kind is str else f'number from 0 to {most}'} is missing")
+        return value
+
+    return read
 
 
-def _output(value: dict[str, Any]) -> Output:
-    return Output(_number(value, "rank", MOST_RANKS), _text(value, "data").encode("utf-8", "surrogateescape"))
+def _perhaps(form: _Form) -> _Form:
+    return lambda value: None if value is None else form(value)
 
 
-def _cause(cause: Exited | Hung) -> dict[str, Any]:
-    return {"is": type(cause).__name__, **cause._asdict()}
+def _data(value: Any) -> bytes:
+    return str(_TEXT(value)).encode("utf-8", "surrogateescape")
 
 
-def _cause_of(value: Any) -> Exited | Hung:
-    if not isinstance(value, dict):
-        raise ValueError("a cause is missing")
-    if value.get("is") == "Exited":
-        return Exited(_number(value, "rank", MOST_RANKS), _number(value, "code", 255))
-    ranks = value.get("ranks")
-    if not isinstance(ranks, list) or not ranks:
+def _ranks(value: Any) -> tuple[int, ...]:
+    if not isinstance(value, list) or not value:
         raise ValueError("ranks are missing")
-    return Hung(tuple(_number({"rank": rank}, "rank", MOST_RANKS) for rank in ranks), _number(value, "step"))
+    return tuple(map(_RANK, value))
 
 
-def _number(value: dict[str, Any], name: str, most: int = 10**18) -> int:
-    number = value.get(name)
-    if type(number) is not int or not 0 <= number <= most:
-        raise ValueError(f"a number from 0 to {most} is missing: {name}")
-    return number
-
-
-def _text(value: dict[str, Any], name: str) -> str:
-    text = value.get(name)
-    if not isinstance(text, str):
-        raise ValueError(f"a text is missing: {name}")
-    return text
-
-
-_ORDERS: Mapping[str, Callable[[dict[str, Any]], Order]] = {
-    "Start": _start,
-    "Send": lambda value: Send(_number(value, "number", 64), bool(value.get("to_leaders"))),
-    "PassOn": lambda value: PassOn(_number(value, "number", 64)),
-    "Clear": lambda _: Clear(),
-    "Note": lambda value: Note(_text(value, "words")),
-    "Describe": lambda value: Describe(_cause_of(value.get("cause")), bool(value.get("is_shown"))),
-    "End": lambda _: End(),
-}
-_REPORTS: Mapping[str, Callable[[dict[str, Any]], Report]] = {
-    "Ready": lambda value: Ready(bool(value.get("is_here"))),
-    "Refused": lambda value: Refused(_text(value, "text")),
-    "Started": lambda value: Started(_number(value, "port", 65535)),
-    "Exited": _cause_of,
-    "Hung": _cause_of,
-    "Output": _output,
-    "Said": lambda value: Said(_text(value, "text"), 1 if value.get("to") == 1 else 2),
-    "Left": _left,
-    "Failure": lambda value: Failure(_text(value, "text")),
+_TEXT, _COUNT, _RANK = _value(str), _value(int, 10**18), _value(int, MOST_RANKS)
+_PORT, _SIGNAL = _value(int, 65535), _value(int, 64)
+_FORMS: dict[Any, tuple[_Form, ...]] = {
+    Start: (_COUNT, _perhaps(_PORT)),
+    Send: (_SIGNAL, bool),
+    PassOn: (_SIGNAL,),
+    Clear: (),
+    Note: (_TEXT,),
+    Describe: (_message(Exited, Hung), bool),
+    End: (),
+    Ready: (bool,),
+    Refused: (_TEXT,),
+    Started: (_PORT,),
+    Exited: (_RANK, _value(int, 255)),
+    Hung: (_ranks, _COUNT),
+    Output: (_RANK, _data),
+    Said: (_TEXT, lambda value: 1 if value == 1 else 2),
+    Left: (_message(Gone), _value(float, 10**18)),
+    Gone: (_perhaps(_COUNT), _perhaps(_message(Exited))),
+    Failure: (_TEXT,),
 }

@@ -19,7 +19,6 @@ from hccl_kit.agent.texts import ENGLISH, phrase
 if TYPE_CHECKING:
     from hccl_kit.agent.texts import Texts
 
-LOGS = "hccl_logs"
 STARTED_HERE = ".started-here"
 """A file in the log folder where a job of several servers was started: a server that sees it has the same disk."""
 

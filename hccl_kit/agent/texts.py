@@ -5,7 +5,6 @@ Not here is what other programs read, which is always English: the logs of ranks
 
 from __future__ import annotations
 
-from string import Formatter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -68,13 +67,5 @@ ENGLISH: Texts = {}
 
 
 def phrase(texts: Texts, id_: str, /, **values: object) -> str:
-    """The text with this id in the language of `texts`; in English if it has other placeholders there."""
-    english, given = TEXTS[id_], texts.get(id_, TEXTS[id_])
-    return (given if _placeholders(given) == _placeholders(english) else english).format(**values)
-
-
-def _placeholders(template: str) -> set[tuple[object, ...]]:
-    try:
-        return {part[1:] for part in Formatter().parse(template) if part[1] is not None}
-    except ValueError:
-        return {("not a template",)}
+    """The text with this id in the language of `texts`."""
+    return texts.get(id_, TEXTS[id_]).format(**values)

@@ -14,8 +14,8 @@ from hccl_kit.base.frameworks import PYTORCH
 from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import printable
 from hccl_kit.base.wording import listed, plural
-from hccl_kit.launch.imports import imported_framework
 from hccl_kit.launch.plan import LaunchPlan
+from hccl_kit.launch.program import imported_framework
 from hccl_kit.table.document import shown
 
 IN_CHECKOUT = ("python", "-u", "tools/train.py", "--config", "configs/rec/crnn/crnn_small.yaml")

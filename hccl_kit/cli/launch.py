@@ -38,9 +38,10 @@ from hccl_kit.cli.command import (
 from hccl_kit.cli.options import add_force, add_framework, add_job, add_output_folder
 from hccl_kit.cli.output_files import OutputFile, check_folder, show_files, write_files
 from hccl_kit.cli.tables import SIMULATED, rule_warning, table_file
-from hccl_kit.launch.emitters import LAUNCHERS, PLACES, Launcher, Option, emit, known_launcher, numbered
+from hccl_kit.launch.emitters import LAUNCHERS, PLACES, Launcher, emit, known_launcher, numbered
 from hccl_kit.launch.emitters.bash import is_unedited
 from hccl_kit.launch.emitters.hardware import HARDWARE, hardware_of
+from hccl_kit.launch.emitters.options import Option
 from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.hccl_variables import script_variables
 from hccl_kit.launch.plan import LaunchPlan, plan
@@ -137,11 +138,10 @@ def _add_launcher_options(parser: Parser) -> None:
     for launchers, group in groupby(_launchers_of_options().items(), itemgetter(1)):
         arguments = parser.add_argument_group(f"for {', '.join(launchers)}")
         for option, _ in group:
-            flag = f"--{option.name.replace('_', '-')}"
-            if option.metavar or option.choices:
-                arguments.add_argument(flag, metavar=option.metavar, choices=option.choices, help=option.help)
+            if option.metavar:
+                arguments.add_argument(option.flag, metavar=option.metavar, help=option.help)
             else:
-                arguments.add_argument(flag, action="store_const", const=True, help=option.help)
+                arguments.add_argument(option.flag, action="store_const", const=True, help=option.help)
 
 
 def _take_launcher_options(launcher: Launcher, given: dict[str, Any]) -> dict[str, Any]:
@@ -155,11 +155,10 @@ def _take_launcher_options(launcher: Launcher, given: dict[str, Any]) -> dict[st
         if value is None:
             continue
         if launcher.name not in launchers:
-            flag = f"--{option.name.replace('_', '-')}"
             raise KitError(
                 "cli.launch.not",
                 "{flag} is for --to {launchers}, not for --to {launcher}",
-                flag=flag,
+                flag=option.flag,
                 launchers=row(launchers),
                 launcher=launcher.name,
             )

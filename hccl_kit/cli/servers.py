@@ -162,7 +162,7 @@ def prepare(
         )
     if options.spares:
         table, file, _ = placement
-        spares = spares_of(options.spares, options.inventory, table, file, None, python=options.python)
+        spares = spares_of(options.spares, options.inventory, table, file, python=options.python)
         placement = placement._replace(spares=spares)
     for server, spare in options.replace:
         placement = placement.replace([server], report, by=spare)

@@ -17,7 +17,7 @@ from hccl_kit.remote.asking import TIMEOUT, Reply
 from hccl_kit.remote.probe import Host, Probe, Reach
 from hccl_kit.table.model import RankTable
 from hccl_kit.table.operations.generate import choose_version, generate_cluster
-from hccl_kit.table.products import Product, find_product
+from hccl_kit.table.products import find_product
 
 PACKAGES = ("base", "discovery", "remote", "table")
 """What `discovery.on_server` imports."""
@@ -28,7 +28,6 @@ def spares_of(
     source: str | None,
     table: RankTable,
     file: TableFile,
-    product: Product | None,
     *,
     python: Sequence[str] = (),
 ) -> tuple[Spare, ...]:
@@ -39,10 +38,8 @@ def spares_of(
     with named_option("--spares"):
         names = hostlist.expand(hosts)
         check_names(names, table)
-        singles = (
-            _from_inventory(Path(source), names, table) if source else _from_servers(names, table, product, python)
-        )
-        return fit(file, table, singles, product)
+        singles = _from_inventory(Path(source), names, table) if source else _from_servers(names, table, python)
+        return fit(file, table, singles)
 
 
 def _from_inventory(file: Path, names: Sequence[str], table: RankTable) -> list[RankTable]:
@@ -54,12 +51,10 @@ def _from_inventory(file: Path, names: Sequence[str], table: RankTable) -> list[
     return singles
 
 
-def _from_servers(
-    names: Sequence[str], table: RankTable, product: Product | None, python: Sequence[str]
-) -> list[RankTable]:
+def _from_servers(names: Sequence[str], table: RankTable, python: Sequence[str]) -> list[RankTable]:
     """The tables of the spares, each about its own cards."""
     ids = ",".join(map(str, cards_in_use(table)))
-    kind = product.name if product else "a3" if table.version == "1.2" else "a2"
+    kind = "a3" if table.version == "1.2" else "a2"
     hosts = [Host(name, name, (name, ids, kind, table.version)) for name in names]
     replies = Probe("discovery.on_server", PACKAGES).ask(Reach.of((), python, TIMEOUT), hosts)
     return [_table_in(name, reply) for name, reply in zip(names, replies, strict=True)]

@@ -21,7 +21,6 @@ from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.plan import address_of
 from hccl_kit.table.formats import write
 from hccl_kit.table.model import RankTable, Server
-from hccl_kit.table.products import Product
 
 VERSIONS = ("1.0", "1.2")
 """The versions that can have spares: their tables name the hosts of the ranks in one list."""
@@ -31,11 +30,11 @@ OF_RANK = ("rank_id", "device_port")
 
 
 class Spare(NamedTuple):
-    """A spare server: its id, its address for other servers, and `entry`, its entry in a server list as JSON."""
+    """A spare server: its id, its address for other servers, and `entry`, its entry in a server list."""
 
     id: str
     address: str
-    entry: str
+    entry: Mapping[str, Any]
 
 
 class Placement(NamedTuple):
@@ -123,7 +122,7 @@ def cards_in_use(table: RankTable) -> tuple[int, ...]:
     return tuple(sorted({device.id for device in table.every}))
 
 
-def fit(file: TableFile, table: RankTable, singles: Sequence[RankTable], product: Product | None) -> tuple[Spare, ...]:
+def fit(file: TableFile, table: RankTable, singles: Sequence[RankTable]) -> tuple[Spare, ...]:
     """The spares of a table, from a table of each alone.
 
     Raises KitError if one cannot take the place of some server: a card is missing, the super pod is another, or a rule
@@ -131,7 +130,7 @@ def fit(file: TableFile, table: RankTable, singles: Sequence[RankTable], product
     """
     spares = tuple(_spare(single, table) for single in singles)
     for pairs in _places([server.id for server in table.servers], spares):
-        table_with(file, pairs, product)
+        table_with(file, pairs)
     return spares
 
 
@@ -151,7 +150,7 @@ def _spare(single: RankTable, table: RankTable) -> Spare:
             )
     _require_known_keys(table, spare)
     (entry,) = json.loads(write(single))["server_list"]
-    return Spare(spare.id, address_of(spare), json.dumps(entry))
+    return Spare(spare.id, address_of(spare), entry)
 
 
 def _pod_of(table: RankTable, server: Server) -> str | None:
@@ -180,12 +179,18 @@ def _places(servers: Sequence[str], spares: Sequence[Spare]) -> Iterator[list[tu
             yield list(zip(servers, spares[first:], strict=False))
 
 
-def table_with(
-    file: TableFile, pairs: Sequence[tuple[str, Spare]], product: Product | None = None
-) -> tuple[RankTable, TableFile]:
-    """The table and its file with each spare in the place of a server. Raises KitError if it does not fit there."""
-    made = new_table(file, [(server, spare.entry) for server, spare in pairs])
-    report = check_text(made.text, file.name, product)
+def table_with(file: TableFile, pairs: Sequence[tuple[str, Spare]]) -> tuple[RankTable, TableFile]:
+    """The table and its file with each spare in the place of a server; the digest of the text is in its name.
+
+    Raises KitError if a spare does not fit there.
+    """
+    value = json.loads(file.text.lstrip("\ufeff"))  # a byte order mark is only a warning (HK003)
+    for server, spare in pairs:
+        value = substituted(value, server, spare.entry)
+    text = json.dumps(value, indent=4) + "\n"
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    made = TableFile(f"{file.name.removesuffix('.json')}-{digest[:12]}.json", text)
+    report = check_text(made.text, file.name)
     for finding in report.findings:
         if finding.severity == "error":
             in_place = (
@@ -209,22 +214,7 @@ def substituted(table: Mapping[str, Any], lost: str, spare: Mapping[str, Any]) -
 
     Raises KitError if it does not fit.
     """
-    servers = table.get("server_list")
-    places = [n for n, server in enumerate(servers or ()) if server["server_id"] == lost]
-    if len(places) != 1:
-        raise KitError(
-            "launch.substitute.not-once",
-            "the spare does not fit: the table does not list server {server!r} exactly once",
-            server=lost,
-        )
-    names = {server["server_id"] for server in servers or ()}
-    if spare["server_id"] in names:
-        raise KitError(
-            "launch.substitute.in-table",
-            "the spare does not fit: spare {spare} is already a server of the table",
-            spare=spare["server_id"],
-        )
-    (place,) = places
+    (place,) = (number for number, server in enumerate(table["server_list"]) if server["server_id"] == lost)
     cards = {card["device_id"]: card for card in spare["device"]}
     devices = []
     for device in table["server_list"][place]["device"]:
@@ -251,16 +241,3 @@ def _pod(pod: Mapping[str, Any], lost: str, spare: str) -> dict[str, Any]:
         {**server, "server_id": spare} if server["server_id"] == lost else server for server in pod["server_list"]
     ]
     return {**pod, "server_list": members}
-
-
-def new_table(file: TableFile, pairs: Sequence[tuple[str, str]]) -> TableFile:
-    """The table after pairs of a server and the entry of its spare, as JSON; its digest is in its name.
-
-    Raises KitError.
-    """
-    table = json.loads(file.text.lstrip("\ufeff"))  # a byte order mark is only a warning (HK003)
-    for lost, entry in pairs:
-        table = substituted(table, lost, json.loads(entry))
-    text = json.dumps(table, indent=4) + "\n"
-    digest = hashlib.sha256(text.encode()).hexdigest()
-    return TableFile(f"{file.name.removesuffix('.json')}-{digest[:12]}.json", text)

@@ -38,20 +38,10 @@ class LateError(Exception):
     """Servers have not come in time."""
 
 
-class Signals:
-    """Whether Ray ends the job. A handler that raises would raise inside Ray, which makes another error of it."""
-
-    def __init__(self) -> None:
-        self.stopped = False
-
-    def terminate(self, *_: object) -> None:
-        """The handler of SIGTERM."""
-        self.stopped = True
-
-    def check(self) -> None:
-        """Raises StoppedError after SIGTERM."""
-        if self.stopped:
-            raise StoppedError
+def check(stopped: Sequence[int]) -> None:
+    """Raises StoppedError after SIGTERM; its handler would raise inside Ray, which makes another error of it."""
+    if stopped:
+        raise StoppedError
 
 
 def server_class() -> type:
@@ -89,26 +79,26 @@ def server_class() -> type:
     return Server
 
 
-def results(ray: Any, waited: Sequence[Any], limit: float, signals: Signals) -> list[Any]:
+def results(ray: Any, waited: Sequence[Any], limit: float, stopped: Sequence[int]) -> list[Any]:
     """What Ray has promised. Raises LateError if it is not there after `limit` seconds, StoppedError after SIGTERM."""
     end = time.monotonic() + limit
     left = [*waited]
     while left:
-        signals.check()
+        check(stopped)
         if time.monotonic() >= end:
             raise LateError
         _, left = ray.wait(left, num_returns=len(left), timeout=POLL)
     return list(ray.get([*waited]))
 
 
-def reserve(ray: Any, settings: Settings, limit: float, signals: Signals) -> list[Any]:
+def reserve(ray: Any, settings: Settings, limit: float, stopped: Sequence[int]) -> list[Any]:
     """An actor on each of as many servers; waits until they have joined."""
     from ray.util.placement_group import placement_group  # noqa: PLC0415 - Ray is not where this is tested
     from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy  # noqa: PLC0415
 
     cards = {settings.ray_resource: settings.cards}
     group = placement_group([cards] * settings.pods, strategy="STRICT_SPREAD")
-    results(ray, [group.ready()], limit, signals)
+    results(ray, [group.ready()], limit, stopped)
     actor = ray.remote(server_class())
     return [
         actor.options(
@@ -128,11 +118,11 @@ def in_order(addresses: Sequence[str]) -> list[int]:
     return sorted(range(len(addresses)), key=lambda number: (int(ipaddress.ip_address(addresses[number])), number))
 
 
-def first_failure(ray: Any, runs: Mapping[Any, str], signals: Signals) -> int:
+def first_failure(ray: Any, runs: Mapping[Any, str], stopped: Sequence[int]) -> int:
     """Wait for all runs, or for the first that fails; returns its exit code, after a message."""
     left = dict(runs)
     while left:
-        signals.check()
+        check(stopped)
         done, _ = ray.wait([*left], num_returns=1, timeout=POLL)
         for run in done:
             where = left.pop(run)
@@ -151,12 +141,12 @@ def failed(text: str, code: int) -> int:
     return code
 
 
-def run(ray: Any, settings: Settings, program: Sequence[str], signals: Signals) -> int:
+def run(ray: Any, settings: Settings, program: Sequence[str], stopped: Sequence[int]) -> int:
     """Run the job; returns its exit code. Raises StoppedError."""
     limit = seconds(os.environ, settings.timeout)
     try:
-        servers = reserve(ray, settings, limit, signals)
-        addresses = results(ray, [server.address.remote() for server in servers], limit, signals)
+        servers = reserve(ray, settings, limit, stopped)
+        addresses = results(ray, [server.address.remote() for server in servers], limit, stopped)
     except LateError:
         return failed(
             f"after {limit:.0f} s, {settings.pods} server(s) with {settings.cards} {settings.ray_resource} each have "
@@ -171,7 +161,7 @@ def run(ray: Any, settings: Settings, program: Sequence[str], signals: Signals) 
         environ = {settings.pod_index: str(number), settings.address: addresses[order[0]]}
         runs[servers[server].run.remote(program, environ)] = f"server {number} ({addresses[server]})"
     try:
-        code = first_failure(ray, runs, signals)
+        code = first_failure(ray, runs, stopped)
     except StoppedError:
         code = failed("ended by SIGTERM", TERMINATED)
     if code:
@@ -190,9 +180,9 @@ def main(settings: Settings, path: str) -> int:
     start = ["-m", "hccl_kit.pod"] if settings.kit_version else [archive]
     program = [sys.executable, "-I", *start, path, *settings.command]
     ray.init(address="auto")  # never a cluster of its own
-    signals = Signals()
-    signal.signal(signal.SIGTERM, signals.terminate)  # Ray has just set another
+    stopped: list[int] = []
+    signal.signal(signal.SIGTERM, lambda number, _: stopped.append(number))  # Ray has just set another
     try:
-        return run(ray, settings, program, signals)
+        return run(ray, settings, program, stopped)
     except StoppedError:
         return failed("ended by SIGTERM", TERMINATED)

@@ -37,7 +37,7 @@ class Job:
 
     def start(self, **options: Any) -> subprocess.Popen[str]:
         process = subprocess.Popen(
-            [sys.executable, "-m", "hccl_kit.agent"],
+            [sys.executable, "-m", "tests.agent.alone"],
             env={**os.environ, "PYTHONPATH": str(ROOT)},
             cwd=self.folder,
             stdin=subprocess.PIPE,

@@ -1,8 +1,6 @@
 """The folder of a run: made for it, and only where no other user can replace it."""
 
 import os
-import shutil
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -10,7 +8,6 @@ from typing import NamedTuple
 import pytest
 
 from hccl_kit.agent.run_folder import UnsafeError, new_run, trusted_logs
-from tests.launch.jobs import clean_environ, finish, python_job
 
 OTHER, GROUP = 4711, 4712
 HERE, LOGS = "{here}", "{here}/hccl_logs"
@@ -96,23 +93,3 @@ def test_a_name_that_is_taken_gets_a_number(tmp_path: Path) -> None:
     assert [new_run(tmp_path, "a").name for _ in range(3)] == ["a", "a-2", "a-3"]
     (tmp_path / "b").symlink_to("nowhere")
     assert new_run(tmp_path, "b").name == "b-2"
-
-
-@pytest.mark.skipif(
-    os.geteuid() != 0 or not shutil.which("unshare"), reason="needs root and unshare, to give two scripts one number"
-)
-def test_two_scripts_with_the_same_process_id_have_separate_folders(tmp_path: Path) -> None:
-    """As in two containers that share a disk, and start in the same second."""
-    job = python_job(tmp_path, "print('here')", ranks=1)
-    command = ["unshare", "--pid", "--fork", "--mount-proc", "bash", str(job.script)]
-    running = [
-        subprocess.Popen(
-            command, cwd=tmp_path, env=clean_environ(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
-        for _ in range(3)
-    ]
-    for process in running:
-        done = finish(process)
-        assert done.returncode == 0, done.stderr
-    logs = [path for path in tmp_path.glob("hccl_logs/*/rank_0.log") if not path.parent.is_symlink()]
-    assert [path.read_text() for path in logs] == ["here\n"] * 3

@@ -12,6 +12,7 @@ import pytest
 
 import hccl_kit.agent
 import hccl_kit.pod
+from tests.agent import alone
 from tests.agent.jobs import python_job
 
 ROOM = Path(hccl_kit.agent.__file__).parent
@@ -50,7 +51,7 @@ def one_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     room = folder / "source" / "hccl_kit" / "agent"
     shutil.copytree(ROOM, room, ignore=shutil.ignore_patterns("__pycache__"))
     (room.parent / "__init__.py").touch()
-    shutil.move(room / "__main__.py", folder / "source" / "__main__.py")
+    shutil.copy(Path(alone.__file__), folder / "source" / "__main__.py")
     zipapp.create_archive(folder / "source", folder / "agent.pyz", compressed=True)
     return folder / "agent.pyz"
 

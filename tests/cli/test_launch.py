@@ -190,24 +190,11 @@ def test_the_framework_that_a_program_imports_is_taken_where_the_launcher_starts
     assert warned == "warning: train.py imports torch, and this launcher does not start programs of pytorch\n"
 
 
-@pytest.mark.parametrize(
-    ("name", "step"),
-    [
-        ("ssh", "hccl-kit run TABLE --ssh -- COMMAND starts the ranks over ssh"),
-        ("torchrun", "hccl-kit run TABLE -- COMMAND sets what torchrun would set for each rank"),
-        ("K8s", "--to volcano, ascendjob or jobset: what the cluster runs"),
-        ("sbatch", "did you mean --to slurm?"),
-        ("x\x1b[31m", None),
-    ],
-)
-def test_other_names_for_a_way_to_start_say_what_it_is_here(
-    name: str, step: str | None, table: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main([str(table), "--to", name, "--", "true"]) == 2
-    message, *rest = capsys.readouterr().err.splitlines()
+def test_a_name_that_is_no_launcher_is_refused(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(table), "--to", "x\x1b[31m", "--", "true"]) == 2
+    (message,) = capsys.readouterr().err.splitlines()
     assert message.endswith("is not a launcher; accepted: " + ", ".join(LAUNCHERS))
     assert message.isprintable()
-    assert rest == ([f"  fix: {step}"] if step else [])
 
 
 def test_an_option_of_another_launcher_is_refused(table: Path, capsys: pytest.CaptureFixture[str]) -> None:

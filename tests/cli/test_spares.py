@@ -59,7 +59,7 @@ def spares(hosts: str, inventory: str | None = None) -> list[list[str]]:
     text = Path(TABLE).read_text(encoding="utf-8")
     table = check_text(text, TABLE).table
     assert table
-    found = [json.loads(spare.entry) for spare in spares_of(hosts, inventory, table, TableFile(TABLE, text), None)]
+    found = [spare.entry for spare in spares_of(hosts, inventory, table, TableFile(TABLE, text))]
     return [[server["server_id"], *(card["device_ip"] for card in server["device"])] for server in found]
 
 

@@ -1,7 +1,4 @@
-"""Requirements of the Ascend Operator, Volcano and Kubernetes on every manifest, checked on its YAML.
-
-Also a simulated cluster on one host: a pod of a manifest is a process, with its ConfigMaps as files.
-"""
+"""The documents of a manifest, and a simulated cluster: a pod is a process on this host, a ConfigMap a folder."""
 
 from __future__ import annotations
 
@@ -10,7 +7,7 @@ import gzip
 import json
 import re
 import subprocess
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +19,6 @@ from tests.launch.jobs import clean_environ
 
 Value = dict[str, Any]
 Templates = dict[str, tuple[int, Value]]
-_LABEL = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
-_LABEL_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
-LEADERS = {"mindspore": "Scheduler", "pytorch": "Master"}
 
 
 def documents_of(files: Sequence[LaunchFile]) -> list[Value]:
@@ -90,89 +84,6 @@ def templates_in(documents: Sequence[Value]) -> Templates:
     return templates_of(next(document for document in documents if document["kind"] in TEMPLATES))
 
 
-def check_manifest(documents: Sequence[Value]) -> Iterator[str]:
-    """The faults in the documents of a manifest."""
-    job = job_of(documents)
-    yield from _check_metadata(documents)
-    yield from _check_ascendjob(job) if job["kind"] == "AscendJob" else _check_volcano(job, documents)
-    for name, (_, template) in templates_of(job).items():
-        maps = {document["metadata"]["name"] for document in documents if document["kind"] == "ConfigMap"}
-        yield from (f"{name}: {fault}" for fault in _check_pod(template, maps))
-
-
-def _check_metadata(documents: Sequence[Value]) -> Iterator[str]:
-    job = job_of(documents)["metadata"]
-    for document in documents:
-        metadata = document["metadata"]
-        if not _LABEL.fullmatch(metadata["name"][:63]) or len(metadata["name"]) > (63 if metadata is job else 253):
-            yield f"name {metadata['name']!r}"
-        if metadata["namespace"] != job["namespace"]:
-            yield f"{metadata['name']} is in another namespace"
-        if not all(_LABEL_VALUE.fullmatch(value) for value in metadata.get("labels", {}).values()):
-            yield f"labels of {metadata['name']}"
-        if sum(map(len, data_of(document).values())) > 1 << 20:
-            yield f"{metadata['name']} is larger than 1 MiB"
-    if not job["labels"].get("ring-controller.atlas"):
-        yield "the job does not say which chip it wants"
-
-
-def _check_ascendjob(job: Value) -> Iterator[str]:
-    """Validates a job like the operator, which requires a leader unless the job has a single card."""
-    spec, framework = job["spec"], job["metadata"]["labels"].get("framework")
-    replicas = spec["replicaSpecs"]
-    if framework not in LEADERS:
-        yield f"framework {framework!r}"
-        return
-    if spec["successPolicy"] not in ("", "AllWorkers"):
-        yield "successPolicy"
-    if replicas.keys() - {LEADERS[framework], "Worker"}:
-        yield f"{framework} has no {', '.join(replicas.keys() - {LEADERS[framework], 'Worker'})}"
-    if replicas.get(LEADERS[framework], {}).get("replicas") != 1:
-        yield f"{framework} needs one {LEADERS[framework]}"
-    if any(row["replicas"] < 1 for row in replicas.values()):
-        yield "no replicas"
-    total = sum(row["replicas"] for row in replicas.values())
-    if spec["runPolicy"]["schedulingPolicy"]["minAvailable"] != total:
-        yield f"minAvailable is not {total}"
-    if spec["schedulerName"] != "volcano":
-        yield "schedulerName"
-    for name, (_, template) in templates_of(job).items():
-        if bool(_cards(template)) != (name != "Scheduler"):
-            yield f"cards of {name}"
-        if replicas[name]["restartPolicy"] != "Never":
-            yield f"restartPolicy of {name}"
-
-
-def _check_volcano(job: Value, documents: Sequence[Value]) -> Iterator[str]:
-    spec = job["spec"]
-    ((replicas, template),) = templates_of(job).values()
-    if not spec["minAvailable"] == replicas > 0:
-        yield f"minAvailable is not {replicas}"
-    if spec["schedulerName"] != "volcano":
-        yield "schedulerName"
-    if not _cards(template):
-        yield "no cards"
-    if template["spec"]["restartPolicy"] != "Never":
-        yield "restartPolicy"
-    maps = {document["metadata"]["name"]: document for document in documents if document["kind"] == "ConfigMap"}
-    found = [volume for volume in template["spec"]["volumes"] if volume["name"] == "ascend-910-config"]
-    config = maps.get(found[0]["configMap"]["name"]) if found else None
-    mounts = {m["name"]: m["mountPath"] for m in template["spec"]["containers"][0]["volumeMounts"]}
-    if config is None or mounts.get("ascend-910-config") != "/user/serverid/devindex/config":
-        yield "the table is not mounted"
-        return
-    name, ring = config["metadata"]["name"], config["metadata"].get("labels", {}).get("ring-controller.atlas")
-    table = table_in(config)
-    if table == {"status": "initializing"}:
-        if (
-            name != f"rings-config-{job['metadata']['name']}"
-            or ring != job["metadata"]["labels"]["ring-controller.atlas"]
-        ):
-            yield "the operator does not find the table that it is to write"
-    elif table.get("status") != "completed" or name.startswith("rings-config-"):
-        yield "the operator would write over the table"
-
-
 def data_of(config: Value) -> dict[str, bytes]:
     """The files of a ConfigMap."""
     plain = {key: text.encode() for key, text in config.get("data", {}).items()}
@@ -184,46 +95,6 @@ def table_in(config: Value) -> Value:
     ((key, data),) = data_of(config).items()
     assert key in ("hccl.json", "hccl.json.gz")
     return dict(json.loads(gzip.decompress(data) if key.endswith(".gz") else data))
-
-
-def _cards(template: Value) -> Value:
-    (container,) = template["spec"]["containers"]
-    return dict(container.get("resources", {}).get("requests", {}))
-
-
-def _check_pod(template: Value, maps: set[str]) -> Iterator[str]:
-    spec = template["spec"]
-    (container,) = spec["containers"]
-    env = {row["name"]: row["valueFrom"]["fieldRef"]["fieldPath"] for row in container.get("env", ())}
-    if container["name"] != "ascend":
-        yield "the container is not called ascend"
-    if not container["image"]:
-        yield "no image"
-    if [port["name"] for port in container["ports"]] != ["ascendjob-port"]:
-        yield "ascendjob-port"
-    if spec.get("hostNetwork") and env.get("HCCL_IF_IP") != "status.hostIP":
-        yield "HCCL_IF_IP"
-    if not template["metadata"]["labels"].get("ring-controller.atlas"):
-        yield "the pod does not say which chip it wants"
-    volumes = {volume["name"]: volume for volume in spec["volumes"]}
-    if {mount["name"] for mount in container["volumeMounts"]} != volumes.keys():
-        yield "volumes and their places"
-    if {volume["configMap"]["name"] for volume in volumes.values() if "configMap" in volume} - maps:
-        yield "a ConfigMap is missing"
-    cards = _cards(template)
-    if cards:
-        ((resource, count),) = cards.items()
-        if container["resources"]["limits"] != cards or count < 1 or not resource.startswith("huawei.com/"):
-            yield "requests are not limits"
-        if env.get("ASCEND_VISIBLE_DEVICES") != f"metadata.annotations['{resource}']":
-            yield "ASCEND_VISIBLE_DEVICES"
-        (apart,) = spec["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
-        wanted = apart["labelSelector"]["matchLabels"]
-        if (
-            apart["topologyKey"] != "kubernetes.io/hostname"
-            or not wanted.items() <= template["metadata"]["labels"].items()
-        ):
-            yield "two pods may share a server"
 
 
 def expanded(word: str, environ: Mapping[str, str]) -> str:

@@ -1,7 +1,5 @@
 """The plan of variables: interfaces from the address in the table, consistent timeouts, and variables of scripts."""
 
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,7 +15,7 @@ from hccl_kit.preflight.rules.variable_verdict import refusal
 from hccl_kit.table import formats
 from hccl_kit.table.model import Server
 from hccl_kit.table.products import PRODUCT_NAMES
-from tests.launch.ways import assert_shellcheck, servers, write
+from tests.launch.ways import servers
 
 ONE = servers([0, 1], ids=["10.0.0.1"])
 TWO = servers([0, 1], [0, 1], ids=["10.0.0.1", "10.0.0.2"])
@@ -135,9 +133,3 @@ def test_every_launcher_gives_the_job_its_ports(launcher: str) -> None:
         assert str(ports.host.first) in made
         assert str(ports.card) in made
         assert str(ports.master) in made
-
-
-@pytest.mark.parametrize("launcher", ["bash", "msrun", "slurm", "mpirun"])
-def test_shellcheck_reports_nothing(launcher: str, tmp_path: Path) -> None:
-    made = plan(TWO, ["python"], script_variables(TWO, 1))
-    assert_shellcheck(write(tmp_path, emit(launcher, made, TableFile("t.json", formats.write(TWO)))))

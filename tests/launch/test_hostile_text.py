@@ -31,22 +31,6 @@ HOSTILE = (
 )
 
 
-def functions(script: Path, after: str) -> subprocess.CompletedProcess[str]:
-    """Run `after` with the functions of a script: its text up to the first section that starts something."""
-    text = script.read_text(encoding="utf-8")
-    names = ("is_number", "failed_rank", "read_end")
-    found = []
-    lines = text.splitlines()
-    for number, line in enumerate(lines):
-        if line.partition("()")[0] in names:
-            end = next(i for i in range(number, len(lines)) if lines[i].startswith("}"))
-            found += lines[number : end + 1]
-    program = "\n".join(["set -euo pipefail", *found, after])
-    return subprocess.run(
-        ["bash", "-c", program], cwd=script.parent, capture_output=True, check=False, text=True, timeout=300
-    )
-
-
 def nothing_ran(folder: Path) -> bool:
     return not list(folder.rglob("pwned*"))
 

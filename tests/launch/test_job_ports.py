@@ -1,7 +1,5 @@
 """Jobs with different numbers never share a port, whatever the ephemeral ranges of their hosts are."""
 
-from itertools import product
-
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -9,7 +7,6 @@ from hypothesis import strategies as st
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.network import derived_port
 from hccl_kit.launch.job_ports import (
-    BLOCK,
     DEFAULT_BASE,
     DEFAULT_CARD,
     HIGHEST,
@@ -95,18 +92,6 @@ def test_there_is_a_port_for_every_card_of_a_server() -> None:
     assert all(host.first + find_product(name).max_device_id <= host.last for name in PRODUCT_NAMES)
 
 
-def test_given_away_returns_the_first_run_of_ephemeral_ports() -> None:
-    """All cases of four ports with two reserved ranges."""
-    few = [(low, high) for low in range(1, 5) for high in range(low, 5)]
-    for ports, ephemeral, *reserved in product(few, repeat=4):
-        kernel = Kernel(ephemeral, tuple(reserved))
-        found = kernel.given_away(ports)
-        away = [port for port in range(ports[0], ports[1] + 1) if is_given_away(port, kernel)]
-        run = [] if found is None else list(range(found[0], found[1] + 1))
-        assert away[: len(run)] == run
-        assert bool(away) == bool(run)
-
-
 @pytest.mark.parametrize(
     ("job", "jobs", "hint"),
     [(8, 8, "--jobs-per-host 9, the same for every job"), (-1, 8, None), (0, 0, None), (0, 65, None), (99, 8, None)],
@@ -115,7 +100,3 @@ def test_an_invalid_job_number_is_refused(job: int, jobs: int, hint: str | None)
     with pytest.raises(KitError) as caught:
         job_ports(job, jobs)
     assert caught.value.hint == hint
-
-
-def test_job_0_has_the_highest_block() -> None:
-    assert [job_ports(job).first for job in range(3)] == [HIGHEST + 1 - BLOCK * (job + 1) for job in range(3)]

@@ -184,18 +184,6 @@ def test_two_hosts_have_the_ranks_of_the_plan(
 
 
 @needs_hosts
-def test_open_mpi_4_is_not_started_on_a_later_host(bin_folder: Path, lab: Hosts, tmp_path: Path) -> None:
-    job = make_job(tmp_path, on_two_hosts(lab, (0,), (0,)), bin_folder)
-    done = lab.run(1, ["bash", job.script], environ=job.environ, folder=tmp_path)
-    if is_old(bin_folder):
-        assert done.returncode == 2
-        assert done.stderr.startswith("error: Open MPI 4 would put rank 0 on the host where mpirun is started, ")
-    else:
-        assert done.returncode == 0, done.stderr
-        assert [note["host"] for note in job.notes] == list(lab.names)
-
-
-@needs_hosts
 def test_a_rank_that_fails_on_the_other_host_ends_the_job(bin_folder: Path, lab: Hosts, tmp_path: Path) -> None:
     job = make_job(tmp_path, on_two_hosts(lab, (0,), (0,)), bin_folder, "if rank == 1: sys.exit(7)\ntime.sleep(600)")
     done = lab.run(0, ["bash", job.script], environ=job.environ, folder=tmp_path)

@@ -81,13 +81,6 @@ def test_the_levels_of_kueue_are_the_labels_of_the_nodes() -> None:
         node_labels(PLAIN)
 
 
-def test_a_command_line_has_at_most_a_hundred_nodes() -> None:
-    nodes = expand("n[1-250]")
-    commands = [shlex.split(line)[4:-1] for line in node_labels([Domain("a", nodes)]).splitlines()[3:]]
-    assert [len(named) for named in commands] == [100, 100, 50]
-    assert [name for named in commands for name in named] == list(nodes)
-
-
 def test_hostile_names_are_refused() -> None:
     for to, name in product(WRITERS, HOSTILE):
         for domain in (Domain("a", ("n1", name)), Domain(name, ("n1",))):

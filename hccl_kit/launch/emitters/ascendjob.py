@@ -16,8 +16,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from hccl_kit.base.errors import KitError
 from hccl_kit.base.frameworks import MINDSPORE, PYTORCH
-from hccl_kit.launch.emitters import kubernetes, pod_options, pod_program, pod_table
+from hccl_kit.launch.emitters import kubernetes, pod_program
 from hccl_kit.launch.emitters.hardware import hardware_of
 from hccl_kit.launch.emitters.kubernetes import PodJob
 from hccl_kit.launch.emitters.manifest import Value
@@ -47,12 +48,19 @@ def emit(
     used. Raises KitError if an option is not accepted.
     """
     job = kubernetes.pod_job(plan, hardware=hardware_of(product), **of_pods)
-    most = pod_options.restarts(max_restarts, MAX_RESTARTS)
+    most = int(max_restarts or 0)
+    if most > MAX_RESTARTS:
+        raise KitError(
+            "launch.ascendjob.max-restarts",
+            "--max-restarts of --to ascendjob is {number}; accepted: 0 to {most}",
+            number=most,
+            most=MAX_RESTARTS,
+        )
     documents = [
         _job(job, plan.master_port or PORT, most, host_network=host_network),
         pod_program.program(job, "torch" if job.framework == PYTORCH else MINDSPORE),
     ]
-    about = pod_table.about_selected(table, "the job does not read the table.")
+    about = pod_program.about_selected(table, "the job does not read the table.")
     return kubernetes.files(plan, job, documents, about, launcher="ascendjob", kind="acjob")
 
 

@@ -7,12 +7,10 @@ are quoted by the YAML writer.
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.base.network import port_of_digest
 from hccl_kit.base.wording import counted
 from hccl_kit.launch.emitters import pod_options
@@ -36,10 +34,7 @@ TABLE_FOLDER = "/user/serverid/devindex/config"
 """Where the HCCL Controller and the Ascend Operator expect the ConfigMap of the table."""
 DRIVER, SHARED_MEMORY = "/usr/local/Ascend/driver", "/dev/shm"  # noqa: S108 - the latter is for data loaders
 _RESERVED = (PROGRAM_FOLDER, TABLE_FOLDER, DRIVER, SHARED_MEMORY, pod_options.LOG_FOLDER)
-_LABEL = re.compile(r"[a-z]([a-z0-9-]*[a-z0-9])?", re.ASCII)
-"""RFC 1035, which services require; RFC 1123 would allow a digit at the start."""
 _MAX_LABEL = 63
-_IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/:@-]{0,511}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,19 +100,18 @@ def pod_job(
     """
     name = f"ascend{plan.size}p" if name is None else name
     longest = _MAX_LABEL - len(suffix or max("-scheduler-0", f"-worker-{len(plan.nodes)}", key=len))
-    _assert_label("name", name, longest, Message("launch.kubernetes.pod-names", "pod names start with it"))
-    _assert_label("namespace", namespace, _MAX_LABEL, Message("launch.kubernetes.such-as-default", "such as default"))
+    if len(name) > longest:
+        raise KitError(
+            "launch.kubernetes.name-too-long",
+            "--name is {name}; accepted: at most {longest} characters, since pod names start with it",
+            name=shown(name),
+            longest=longest,
+        )
     if not image:
         raise KitError(
             "launch.kubernetes.container-image-missing",
             "the container image is missing",
             fix="--image REGISTRY/NAME:TAG",
-        )
-    if not _IMAGE.fullmatch(image):
-        raise KitError(
-            "launch.kubernetes.image-not-valid",
-            "image {image} is not a valid image name; accepted: REGISTRY/NAME:TAG",
-            image=shown(image),
         )
     return PodJob(
         name=name,
@@ -131,22 +125,9 @@ def pod_job(
         framework=plan.framework,
         volumes=pod_options.volumes(volumes, _RESERVED),
         log_volume=pod_options.log_volume(log_volume),
-        resources=pod_options.resources(cpus, memory),
+        resources={name: text for name, text in (("cpu", cpus), ("memory", memory)) if text is not None},
         image_has_kit=image_has_kit,
     )
-
-
-def _assert_label(what: str, text: str, longest: int, why: str) -> None:
-    if len(text) > longest or not _LABEL.fullmatch(text):
-        raise KitError(
-            "launch.kubernetes.not-valid",
-            "{what} {text} is not valid; accepted: at most {longest} lower-case letters, digits and "
-            "hyphens, with a letter first and no hyphen last ({why})",
-            what=what,
-            text=shown(text),
-            longest=longest,
-            why=why,
-        )
 
 
 def pod(
@@ -164,7 +145,7 @@ def pod(
 
     The last lines of its log, where the agent reports a failure, are its termination message.
     """
-    every = _volumes(job, volumes)
+    every, cards = _volumes(job, volumes), {job.hardware.resource: job.cards, **job.resources}
     variables = [*env, *_variables(job, has_cards=has_cards, host_network=host_network)]
     return {
         **({"hostNetwork": True, "dnsPolicy": "ClusterFirstWithHostNet"} if host_network else {}),
@@ -181,7 +162,7 @@ def pod(
                 "ports": [{"containerPort": port, "name": port_name}],
                 "terminationMessagePolicy": "FallbackToLogsOnError",
                 "volumeMounts": [mount for _, mount in every],
-                **({"resources": _resources(job)} if has_cards else {}),
+                **({"resources": {"requests": cards, "limits": cards}} if has_cards else {}),
             }
         ],
         "volumes": [volume for volume, _ in every],
@@ -216,10 +197,6 @@ def _nodes(job: PodJob) -> Value:
     apart = {"labelSelector": {"matchLabels": {JOB_LABEL: job.name}}, "topologyKey": "kubernetes.io/hostname"}
     node = {"nodeSelector": {"accelerator-type": job.hardware.accelerator}} if job.hardware.accelerator else {}
     return {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}}, **node}
-
-
-def _resources(job: PodJob) -> Value:
-    return {kind: {job.hardware.resource: job.cards, **job.resources} for kind in ("requests", "limits")}
 
 
 def card_labels(job: PodJob) -> dict[str, str]:

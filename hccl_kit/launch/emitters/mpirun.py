@@ -52,7 +52,7 @@ def emit(plan: LaunchPlan, table: TableFile) -> tuple[LaunchFile, ...]:
         f'hk_hosts=$(dirname -- "$0")/{hosts}',
         *fragment("mpirun/check"),
         f'hk_options=(--hostfile "$hk_hosts" -n {plan.size} --map-by slot --bind-to none)',
-        *(fragment("mpirun/several_hosts") if several else []),
+        *(fragment("mpirun/ssh") if several else []),
         *_here(plan),
         *([*_patterns(), *fragment("mpirun/variables")] if several else []),
         "",

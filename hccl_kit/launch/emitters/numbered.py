@@ -9,28 +9,22 @@ rest, which is here.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.frameworks import FRAMEWORKS, PYTORCH
-from hccl_kit.launch.emitters import kubernetes, kueue, pod_options, pod_program, pod_table
+from hccl_kit.launch.emitters import kubernetes, pod_program
 from hccl_kit.launch.emitters.hardware import Hardware
 from hccl_kit.launch.emitters.kubernetes import CONTAINER, PodJob
 from hccl_kit.launch.emitters.manifest import Value
 from hccl_kit.launch.files import LaunchFile, TableFile
 from hccl_kit.launch.plan import LaunchPlan, assert_ascending
-from hccl_kit.table.document import shown
 
 RESOURCE = "huawei.com/Ascend910"
 VOLUME = "rank-table"
-_NAME = re.compile(rf"(?=.{{1,63}}\Z){pod_options.SUBDOMAIN}", re.ASCII)
-"""Names of queues, which stand in a label, and of ConfigMaps."""
-_RESOURCE = re.compile(
-    rf"(?=.{{1,253}}/){pod_options.SUBDOMAIN}/[A-Za-z0-9]([A-Za-z0-9._-]{{0,61}}[A-Za-z0-9])?", re.ASCII
-)
+QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,16 +77,6 @@ class Kind(NamedTuple):
     """Further settings of `hccl_kit.pod`."""
 
 
-class Request(NamedTuple):
-    """The input of every function that makes a RankSource."""
-
-    kind: Kind
-    plan: LaunchPlan
-    table: TableFile
-    job: PodJob
-    port: int
-
-
 class RankSource(NamedTuple):
     """Where the ranks of a pod come from: ConfigMaps, variables and volumes of the pod, and lines of the comment."""
 
@@ -124,79 +108,67 @@ def emitter(kind: Kind) -> Callable[..., tuple[LaunchFile, ...]]:
         """
         if fixed_table:
             _assert_host_network(table_map, host_network=host_network)
-        hardware, suffix = Hardware(_resource(resource)), kind.suffix(len(plan.nodes))
+        hardware, suffix = Hardware(resource), kind.suffix(len(plan.nodes))
         job = kubernetes.pod_job(plan, hardware=hardware, suffix=suffix, **of_pods)
         job = replace(job, framework=plan.framework or kind.framework)
-        request = Request(kind, plan, table, job, plan.master_port or job.port)
-        if fixed_table:
-            source = _given_table(request)
-        elif table_map is not None:
-            source = _written_table(request, table_map)
-        else:
-            source = _number(request)
+        port = plan.master_port or job.port
+        source = _source(kind, job, port, plan, table, table_map=table_map, fixed_table=fixed_table)
         pod = kubernetes.pod(
             job,
             env=source.env,
-            port=request.port,
+            port=port,
             volumes=source.volumes,
             container=kind.container,
             port_name=kind.port_name,
             host_network=host_network,
         )
-        annotations = kueue.topology(kueue_topology, has_queue=kueue_queue is not None)
-        pods = Pods(job, pod, _queue(kueue_queue), annotations, _restarts(kind, max_restarts))
+        queue = {} if kueue_queue is None else {QUEUE_LABEL: kueue_queue}
+        pods = Pods(job, pod, queue, _topology(kueue_topology, kueue_queue), _restarts(kind, max_restarts))
         documents = [*kind.objects(pods), *source.documents]
         return kubernetes.files(plan, job, documents, [*source.about, *kind.notes], launcher=kind.name, kind=kind.name)
 
     return emit
 
 
-def _number(request: Request) -> RankSource:
-    """Ranks by the number of the pod."""
-    kind, job = request.kind, request.job
-    of_kind = {"controller": kind.title, "pod_index": kind.pod_index, "address": kind.address}
-    program = pod_program.program(
-        job,
-        "number",
-        port=request.port,
-        pod_count=kind.pod_count,
-        scheduler=job.framework != PYTORCH,
-        **{**kind.settings(job), **of_kind},
-    )
-    about = pod_table.about_selected(request.table, "the job does not read the table.")
-    return RankSource([program], [*kind.env], [], about)
+def _source(
+    kind: Kind, job: PodJob, port: int, plan: LaunchPlan, table: TableFile, *, table_map: str | None, fixed_table: bool
+) -> RankSource:
+    """Ranks by the number of the pod, or by its host in a table: the given one, or one that the cluster writes."""
+    settings = dict(kind.settings(job))
+    if not fixed_table and table_map is None:
+        settings |= {"controller": kind.title, "pod_index": kind.pod_index, "address": kind.address}
+        settings |= {"pod_count": kind.pod_count, "scheduler": job.framework != PYTORCH}
+        about = pod_program.about_selected(table, "the job does not read the table.")
+        return RankSource([pod_program.program(job, "number", port=port, **settings)], [*kind.env], [], about)
+    if table_map is None:
+        for node in plan.nodes if job.framework == PYTORCH else ():
+            assert_ascending(node)
+        config = pod_program.given(job, plan, table)
+        documents, key, about = [config], pod_program.key_of(config), pod_program.about_given(table)
+        reference = {"name": config["metadata"]["name"]}
+    else:
+        pod_program.assert_can_be_written(table_map, table)
+        documents, key, reference = [], pod_program.KEY, {"name": table_map, "optional": True}
+        about = [
+            *pod_program.about_selected(table, "each pod waits for the table that the cluster writes:"),
+            f"key {key} of the ConfigMap {table_map}.",
+        ]
+    documents.append(pod_program.by_table(job, port, key=key, **settings))
+    volume = {"name": VOLUME, "configMap": reference}
+    return RankSource(documents, [pod_program.env()], [(volume, pod_program.FOLDER)], about)
 
 
-def _given_table(request: Request) -> RankSource:
-    """Ranks by the host of the pod in the given table."""
-    for node in request.plan.nodes if request.job.framework == PYTORCH else ():
-        assert_ascending(node)
-    config = pod_table.given(request.job, request.plan, request.table)
-    volume = {"name": VOLUME, "configMap": {"name": config["metadata"]["name"]}}
-    documents = [config, _table_program(request, pod_table.key_of(config))]
-    about = pod_table.about_given(request.table)
-    return RankSource(documents, [pod_table.env()], [(volume, pod_table.FOLDER)], about)
-
-
-def _written_table(request: Request, config: str) -> RankSource:
-    """Ranks by the host of the pod in a table that the cluster writes, perhaps after the pods have started."""
-    config = _checked("ConfigMap", config, "the name of a ConfigMap")
-    pod_table.assert_can_be_written(config, request.table)
-    volume = {"name": VOLUME, "configMap": {"name": config, "optional": True}}
-    about = [
-        *pod_table.about_selected(request.table, "each pod waits for the table that the cluster writes:"),
-        f"key {pod_table.KEY} of the ConfigMap {config}.",
-    ]
-    return RankSource([_table_program(request)], [pod_table.env()], [(volume, pod_table.FOLDER)], about)
-
-
-def _table_program(request: Request, key: str = pod_table.KEY) -> Value:
-    return pod_table.program(request.job, request.port, key=key, **request.kind.settings(request.job))
-
-
-def _queue(name: str | None) -> dict[str, str]:
-    """The labels of a job in a queue."""
-    return {} if name is None else {kueue.QUEUE_LABEL: _checked("queue", name, "the name of a LocalQueue")}
+def _topology(level: str | None, queue: str | None) -> dict[str, str]:
+    """The annotations of pods in a queue of Kueue, which say where they have to be. Raises KitError without a queue."""
+    if level is None:
+        return {}
+    if queue is None:
+        raise KitError(
+            "launch.kueue.kueue-topology-needs",
+            "--kueue-topology needs --kueue-queue: only a job in a queue is placed by Kueue",
+        )
+    kind, _, label = level.partition("=")
+    return {f"kueue.x-k8s.io/podset-{kind}-topology": label or "true"}
 
 
 def _restarts(kind: Kind, text: str | None) -> int:
@@ -211,7 +183,7 @@ def _restarts(kind: Kind, text: str | None) -> int:
             fix="--to jobset, trainjob or rayjob starts all of them",
             kind=kind.name,
         )
-    return pod_options.restarts(text)
+    return int(text)
 
 
 def _assert_host_network(table_map: str | None, *, host_network: bool) -> None:
@@ -226,28 +198,3 @@ def _assert_host_network(table_map: str | None, *, host_network: bool) -> None:
             "launch.numbered.fixed-table-needs",
             "--fixed-table needs --host-network: a rank table has the addresses of hosts",
         )
-
-
-def _checked(what: str, text: str, why: str) -> str:
-    if not _NAME.fullmatch(text):
-        raise KitError(
-            "launch.numbered.not-valid",
-            "{what} {text} is not valid; accepted: at most 63 lower-case letters, digits, hyphens "
-            "and dots, with a letter or digit first and last and beside each dot ({why})",
-            what=what,
-            text=shown(text),
-            why=why,
-        )
-    return text
-
-
-def _resource(text: str) -> str:
-    if not _RESOURCE.fullmatch(text):
-        raise KitError(
-            "launch.numbered.resource-not-valid",
-            "resource {text} is not valid; accepted: DOMAIN/NAME as in the allocatable resources of "
-            "a node, such as {resource}",
-            text=shown(text),
-            resource=RESOURCE,
-        )
-    return text

@@ -1,4 +1,4 @@
-"""What users add to the pods of a job: volumes, a volume for the logs, processors and memory, restarts."""
+"""The volumes that users add to the pods of a job."""
 
 from __future__ import annotations
 
@@ -8,16 +8,12 @@ from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.launch.emitters.manifest import Value
+from hccl_kit.launch.emitters.options import SUBDOMAIN
 from hccl_kit.table.document import shown
 
 LOG_FOLDER = "/hccl-logs"
 """Where the volume for the logs is in a pod."""
-MAX_RESTARTS = 1000
-SUBDOMAIN = r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*"
-"""The form of the names of most objects of Kubernetes (RFC 1123), of any length."""
 _CLAIM = re.compile(rf"(?=.{{1,253}}\Z){SUBDOMAIN}", re.ASCII)
-_CPUS = re.compile(r"[1-9][0-9]{0,5}(\.[0-9]{1,3})?|0\.[0-9]{1,3}|[1-9][0-9]{0,8}m", re.ASCII)
-_MEMORY = re.compile(r"[1-9][0-9]{0,11}(Mi|Gi|Ti|M|G|T)", re.ASCII)
 
 
 class Volume(NamedTuple):
@@ -67,34 +63,6 @@ def log_volume(source: str | None) -> Volume | None:
     if source is None:
         return None
     return mounted({"name": "hccl-logs", **_source("--log-volume", source, "DirectoryOrCreate")}, LOG_FOLDER)
-
-
-def resources(cpus: str | None, memory: str | None) -> dict[str, str]:
-    """The quantities of processors and memory. Raises KitError."""
-    for option, text, form, example in (("--cpus", cpus, _CPUS, "64"), ("--memory", memory, _MEMORY, "512Gi")):
-        if text is not None and not form.fullmatch(text):
-            raise KitError(
-                "launch.pod-options.quantity",
-                "{option} is {text}; accepted: a quantity of Kubernetes, such as {example}",
-                option=option,
-                text=shown(text),
-                example=example,
-            )
-    return {name: text for name, text in (("cpu", cpus), ("memory", memory)) if text is not None}
-
-
-def restarts(text: str | None, most: int = MAX_RESTARTS) -> int:
-    """How often the controller starts all pods again: the number that `--max-restarts` gives, or 0. Raises KitError."""
-    if text is None:
-        return 0
-    if not re.fullmatch("[0-9]{1,4}", text, re.ASCII) or int(text) > most:
-        raise KitError(
-            "launch.restarts.max-restarts",
-            "--max-restarts is {text}; accepted: 0 to {most}",
-            text=shown(text),
-            most=most,
-        )
-    return int(text)
 
 
 def _source(option: str, text: str, kind: str) -> Value:

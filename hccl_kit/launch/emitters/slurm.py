@@ -42,7 +42,6 @@ def emit(plan: LaunchPlan, table: TableFile, *, hetjob: bool = False, **given: s
     `given` are the OPTIONS of sbatch, srun and pyxis, with underscores; `gres` is per node. Raises KitError if a value
     is not accepted, or two options are mutually exclusive.
     """
-    table.assert_is_name()
     options = slurm_options.checked(plan, given, hetjob=hetjob)
     name = f"slurm{plan.size}p.sbatch"
     return (LaunchFile(name, "\n".join(_script(plan, table, name, options)) + "\n", EXECUTABLE),)

@@ -1,10 +1,7 @@
-"""The options of the Slurm launcher, in sbatch's and srun's words, and the directives that they become.
+"""The options of Slurm together, and the directives that they become.
 
 Servers with different numbers of cards become the parts of a heterogeneous job, one for each number; otherwise a job
-has one part. Nothing that comes from the user reaches a directive unless it matches a pattern, so no value contains a
-line break, a space or a quote.
-
-Sources: sbatch(1), srun(1) and heterogeneous_jobs of Slurm 22.05 to 25.05; pyxis 0.20, "Usage"; apptainer-exec(1) 1.3.
+has one part. Source: heterogeneous_jobs of Slurm 22.05 to 25.05.
 """
 
 from __future__ import annotations
@@ -17,42 +14,7 @@ from hccl_kit.base import hostlist
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.wording import counted
 from hccl_kit.launch.plan import LaunchPlan
-from hccl_kit.table.document import shown
 
-_NAME = r"[A-Za-z0-9][A-Za-z0-9._+-]{0,127}"
-_GRES = rf"{_NAME}(:{_NAME})?(:[0-9]{{1,9}})?"
-_PATH = r"[A-Za-z0-9./_][A-Za-z0-9._/@+-]{0,255}"
-OPTIONS = {
-    "job-name": (_NAME, "letters, digits and . _ + -"),
-    "partition": (rf"{_NAME}(,{_NAME})*", "names with commas between them"),
-    "nodelist": (r"[A-Za-z0-9][A-Za-z0-9._,\[\]-]{0,9999}", 'names of nodes, such as "n[01-16]"'),
-    "switches": (r"[1-9][0-9]{0,3}(@[0-9][0-9:-]{0,20})?", '"1", or with the time to wait for it, "1@12:00:00"'),
-    "time": (
-        r"([0-9]{1,9}-)?[0-9]{1,9}(:[0-9]{1,2}){0,2}|UNLIMITED",
-        'minutes, "12:00:00", "2-12:00:00" (days-hours:minutes:seconds) or "UNLIMITED"',
-    ),
-    "signal": (
-        r"(B:)?(TERM|INT|USR1|USR2)@[1-9][0-9]{0,4}",
-        '"USR2@120": TERM, INT, USR1 or USR2, and the seconds before the time limit',
-    ),
-    "array": (
-        r"[0-9]{1,7}(-[0-9]{1,7}(:[0-9]{1,7})?)?(,[0-9]{1,7}(-[0-9]{1,7}(:[0-9]{1,7})?)?){0,99}(%[1-9][0-9]{0,6})?",
-        '"0-9", "1,3,5" or "0-9%1" (one at a time)',
-    ),
-    "gres": (rf"{_GRES}(,{_GRES})*", '"npu", "npu:8" or "npu:910b:8"'),
-    "max-restarts": (r"[0-9]{1,4}", "0 to 9999"),
-    "mpi": (r"pmix(_v[1-9])?|pmi2|cray_shasta", '"pmix", "pmi2"; srun --mpi=list prints those of the cluster'),
-    "container-image": (
-        r"[A-Za-z0-9./_][A-Za-z0-9._/:@#+-]{0,511}",
-        '"REGISTRY#NAME:TAG" or the path of a squashfs file',
-    ),
-    "apptainer-image": (r"[A-Za-z0-9./_][A-Za-z0-9._/:@+-]{0,511}", 'the path of a .sif file, or "docker://NAME:TAG"'),
-    "container-mounts": (
-        rf"{_PATH}:{_PATH}(:r[ow])?(,{_PATH}:{_PATH}(:r[ow])?){{0,99}}",
-        '"SOURCE:TARGET[:ro]" with commas between them',
-    ),
-}
-"""Option: the pattern of its values, and the same in words."""
 _OF_SBATCH = ("job-name", "partition", "switches", "time", "signal", "array")
 """Options that become directives as they are."""
 _OF_SRUN = {"mpi", "container-image", "apptainer-image", "signal"}
@@ -89,18 +51,8 @@ class Options(NamedTuple):
 
 
 def checked(plan: LaunchPlan, given: Mapping[str, str | None], *, hetjob: bool) -> Options:
-    """The options for a plan. Raises KitError if a value is not accepted, or two of them are mutually exclusive."""
+    """The options for a plan. Raises KitError if two of them are mutually exclusive."""
     values = {option.replace("_", "-"): value for option, value in given.items() if value is not None}
-    for option, value in values.items():
-        pattern, accepted = OPTIONS[option]
-        if not re.fullmatch(pattern, value, re.ASCII):
-            raise KitError(
-                "launch.slurm-options.reason",
-                "--{option} is {value}; accepted: {accepted}",
-                option=option,
-                value=shown(value),
-                accepted=accepted,
-            )
     _assert_nodes(plan, values)
     _assert_together(values, hetjob=hetjob)
     made = Options(values, _parts(plan) if hetjob else (_whole(plan),))
@@ -126,16 +78,12 @@ def directives(options: Options) -> Iterator[str]:
         yield "#SBATCH --open-mode=append"
         for option in _OF_SBATCH:
             if option in options.values:
-                yield f"#SBATCH --{option}={_as_of_sbatch(option, options.values[option])}"
+                value = options.values[option].removeprefix("B:")  # the script passes the signal on, and knows of it
+                yield f"#SBATCH --{option}={'B:' if option == 'signal' else ''}{value}"
         if names:
             yield f"#SBATCH --nodelist={hostlist.fold([names[node] for node in part.nodes])}"
         if "gres" in options.values:
             yield f"#SBATCH --gres={_with_number(options.values['gres'], part.tasks)}"
-
-
-def _as_of_sbatch(option: str, value: str) -> str:
-    """The value of a directive. The batch script gets the signal and passes it on: it must know that the job ends."""
-    return f"B:{value.removeprefix('B:')}" if option == "signal" else value
 
 
 def _with_number(gres: str, cards: int) -> str:

@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import Any
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.launch.emitters import kubernetes, manifest, pod_options, pod_table
+from hccl_kit.launch.emitters import kubernetes, manifest, pod_program
 from hccl_kit.launch.emitters.hardware import hardware_of
 from hccl_kit.launch.emitters.kubernetes import PodJob
 from hccl_kit.launch.emitters.manifest import Value
@@ -46,7 +46,7 @@ def emit(
     accepted, or if pods could not find their host in the table.
     """
     job = kubernetes.pod_job(plan, hardware=hardware_of(product), **of_pods)
-    most = pod_options.restarts(max_restarts)
+    most = int(max_restarts or 0)
     if most and not fixed_table:
         raise KitError(
             "launch.volcano.max-restarts-volcano",
@@ -56,17 +56,17 @@ def emit(
         )
     # The operator would overwrite the given table under the name that it looks for.
     config = (
-        pod_table.given(job, plan, table)
+        pod_program.given(job, plan, table)
         if fixed_table
-        else manifest.config_map(f"rings-config-{job.name}", job.namespace, {pod_table.KEY: INITIALIZING}, job.ring)
+        else manifest.config_map(f"rings-config-{job.name}", job.namespace, {pod_program.KEY: INITIALIZING}, job.ring)
     )
     port = plan.master_port or job.port
     is_ranked = product in SUPER_PODS
     vcjob = _job(job, port, config["metadata"]["name"], most, is_ranked=is_ranked)
-    program = pod_table.program(job, port, key=pod_table.key_of(config))
+    program = pod_program.by_table(job, port, key=pod_program.key_of(config))
     documents = [vcjob, config, program] if fixed_table else [config, vcjob, program]
-    written = pod_table.about_selected(table, "its Ascend Operator writes the table that the ranks read.")
-    about = pod_table.about_given(table) if fixed_table else written
+    written = pod_program.about_selected(table, "its Ascend Operator writes the table that the ranks read.")
+    about = pod_program.about_given(table) if fixed_table else written
     if is_ranked:
         about.append("Volcano needs its plugin hcclrank (since August 2025), for the place of a pod in its super pod.")
     return kubernetes.files(plan, job, documents, about, launcher="volcano", kind="vcjob")
@@ -75,9 +75,9 @@ def emit(
 def _job(job: PodJob, port: int, config: str, most: int, *, is_ranked: bool) -> Value:
     spec = kubernetes.pod(
         job,
-        env=[pod_table.env()],
+        env=[pod_program.env()],
         port=port,
-        volumes=[({"name": VOLUME, "configMap": {"name": config}}, pod_table.FOLDER)],
+        volumes=[({"name": VOLUME, "configMap": {"name": config}}, pod_program.FOLDER)],
         host_network=True,
     )
     template = {"metadata": {"labels": kubernetes.card_labels(job)}, "spec": {"restartPolicy": "Never", **spec}}

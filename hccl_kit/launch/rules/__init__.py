@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from hccl_kit.check.rule import Rule, in_order, run
 from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.plan import LaunchPlan
-from hccl_kit.launch.rules import kubernetes, mpi, slurm
+from hccl_kit.launch.rules import kubernetes, servers
 from hccl_kit.table.finding import Finding
 from hccl_kit.table.products import ANY_PRODUCT
 
-PLAN_RULES: tuple[Rule[[LaunchPlan, TableFile]], ...] = in_order(mpi.RULES, slurm.RULES, kubernetes.RULES)
+PLAN_RULES: tuple[Rule[[LaunchPlan, TableFile]], ...] = in_order(servers.RULES, kubernetes.RULES)
 
 
 def check_plan(plan: LaunchPlan, table: TableFile, launcher: str) -> Iterator[Finding]:

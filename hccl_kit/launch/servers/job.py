@@ -26,8 +26,7 @@ from hccl_kit.launch.diagnose_logs import verdict
 from hccl_kit.launch.plan import LaunchPlan
 from hccl_kit.launch.servers.connection import Connection
 from hccl_kit.launch.servers.fetching import fetch_logs
-from hccl_kit.launch.servers.ranks import Servers
-from hccl_kit.launch.servers.server import Server
+from hccl_kit.launch.servers.ranks import Server, Servers
 from hccl_kit.launch.spares import Placement
 from hccl_kit.launch.way import Way
 from hccl_kit.remote.program import archive, command, python_of
@@ -178,7 +177,7 @@ def _connect(
     """Reach a server, and start the agent there."""
     node = plan.nodes[server.number]
     python = python_of(way.pythons, node.id, node.address)
-    words = command(python, "hccl_kit.agent", "--member", size=len(payload), minor=OLDEST)
+    words = command(python, "hccl_kit.agent", size=len(payload), minor=OLDEST)
     sent = payload + server.assignment.to_json().encode() + b"\n"
     return Connection(way.reach(node, words), sent, selector, report)
 

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hccl_kit.base.errors import KitError
 from hccl_kit.cli.command import IN_CHECKOUT
 from hccl_kit.launch.emitters import bash
 from hccl_kit.launch.files import TableFile
@@ -93,9 +92,3 @@ def test_variable_names_are_only_defined_in_the_contract() -> None:
         assert name == "RANK" or f"{name}=" not in sources
         assert f"${name}" not in sources
         assert f"${{{name}" not in sources
-
-
-@pytest.mark.parametrize("name", ["", "a/t.json", "/t.json", "t\0.json"])
-def test_the_table_is_named_without_a_folder(name: str) -> None:
-    with pytest.raises(KitError, match="accepted: a file name"):
-        script_of("true", name=name)

@@ -2,19 +2,21 @@
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.launch.emitters import ascendjob, manifest, volcano
+from hccl_kit.launch.emitters import emit as emit_of
 from hccl_kit.launch.emitters.hardware import HARDWARE
 from hccl_kit.launch.emitters.kubernetes import unexpanded
 from hccl_kit.launch.files import LaunchFile
 from hccl_kit.table.products import PRODUCT_NAMES
-from tests.launch.manifests import check_manifest, documents_of, expanded, job_of, settings_of, templates_of
+from tests.launch.manifests import command_of, documents_of, expanded, job_of, settings_of, templates_of
 from tests.launch.ways import nasty, planned, servers, words
 
 WAYS = {"ascendjob": ascendjob, "volcano": volcano}
@@ -38,14 +40,14 @@ def test_kubernetes_expands_variables_in_a_word() -> None:
     assert expanded("$(A) $$(A) $$A $A $(B) $", {"A": "x"}) == "x $(A) $A $A $(B) $"
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", [*WAYS, "jobset", "rayjob"])
+@settings(max_examples=25)  # for each
 @given(command=st.lists(words | nasty, min_size=1, max_size=8))
 def test_every_word_of_the_command_is_in_the_manifest(way: str, command: list[str]) -> None:
     """YAML cannot represent some characters; all others round-trip."""
-    (container,) = next(iter(templates_of(job_of(documents_of(emit(way, "run", *command)))).values()))[1]["spec"][
-        "containers"
-    ]
-    assert [expanded(word, {}) for word in container["args"]] == ["run", *command]
+    options: dict[str, Any] = {"product": "910"} if way in WAYS else {}
+    made = emit_of(way, *planned(servers(range(2), range(2)), "run", *command), image=IMAGE, **options)
+    assert command_of(documents_of(made)) == ["run", *command]
 
 
 NO_TEXTS = ("1e-4", "1e3", "5E5", "1.5e3", ".5e3", "0o17", "0x1F", "1_000", "12:30:45", "2026-01-01", "y", "N", "on")
@@ -76,7 +78,6 @@ def nodes_of(node: yaml.Node) -> Iterator[yaml.Node]:
 @pytest.mark.parametrize("product", HARDWARE)
 def test_resource_and_labels_depend_on_the_product(way: str, product: str) -> None:
     documents = documents_of(emit(way, product=product))
-    assert list(check_manifest(documents)) == []
     job = job_of(documents)
     assert job["metadata"]["labels"]["ring-controller.atlas"] == HARDWARE[product].ring
     *_, (_, template) = templates_of(job).values()
@@ -92,19 +93,7 @@ def test_every_product_documented_by_mindcluster_is_supported() -> None:
     ("options", "message"),
     [
         ({"image": ""}, "the container image is missing"),
-        ({"image": "a b"}, 'image "a b" is not a valid image name'),
-        ({"image": "-x"}, 'image "-x" is not a valid image name'),
-        ({"image": "a\n"}, r'image "a\\n" is not a valid image name'),
-        ({"name": ""}, 'name "" is not valid; accepted: at most'),
-        ({"name": "Train"}, 'name "Train" is not valid; accepted: at most 51 lower-case letters, digits and hyphens'),
-        ({"name": "1a"}, 'name "1a" is not valid'),
-        ({"name": "a-"}, 'name "a-" is not valid'),
-        ({"name": "a.b"}, 'name "a.b" is not valid'),
-        ({"name": "a\n"}, r'name "a\\n" is not valid'),
-        ({"name": "a" * 52}, "at most 51 lower-case letters"),
-        ({"name": "é"}, 'name "é" is not valid'),
-        ({"namespace": "my_space"}, 'namespace "my_space" is not valid'),
-        ({"namespace": ""}, 'namespace "" is not valid'),
+        ({"name": "a" * 52}, '--name is "a{52}"; accepted: at most 51 characters, since pod names start with it'),
         (
             {"product": "a5"},
             "product 'a5' has no known resource in Kubernetes; accepted: 910, a2, a2-box16",
@@ -115,13 +104,6 @@ def test_every_product_documented_by_mindcluster_is_supported() -> None:
 def test_an_invalid_option_is_refused(options: dict[str, str], message: str) -> None:
     with pytest.raises(KitError, match=message):
         emit("ascendjob", **options)
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_the_longest_name_gives_pods_whose_names_fit(way: str) -> None:
-    documents = documents_of(emit(way, name="a" * 51))
-    assert list(check_manifest(documents)) == []
-    assert len("a" * 51 + "-scheduler-0") == 63
 
 
 @pytest.mark.parametrize("way", WAYS)

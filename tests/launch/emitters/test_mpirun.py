@@ -183,16 +183,3 @@ def test_without_its_hostfile_the_script_does_not_start(tmp_path: Path) -> None:
     done = run(made)
     assert done.returncode == 2
     assert done.stderr.startswith(f"error: cannot read the hostfile {tmp_path}/mpirun4p.hosts\n  fix: ")
-
-
-@pytest.mark.parametrize(("version", "code"), [("4.1.4", 2), ("5.0.11", 0)])
-def test_open_mpi_4_is_refused_on_a_host_other_than_that_of_rank_0(version: str, code: int, tmp_path: Path) -> None:
-    fake(tmp_path, "mpirun", SHOW.format(version=version))
-    fake(tmp_path, "hostname", "echo 192.0.2.2")
-    done = run(script(tmp_path, PLANS["two_hosts"]))
-    assert done.returncode == code
-    if code:
-        assert done.stderr == (
-            f"error: Open MPI 4 would put rank 0 on the host where mpirun is started, {os.uname().nodename}\n"
-            f"  fix: start this script on the first host of {tmp_path}/mpirun16p.hosts, or with Open MPI 5\n"
-        )

@@ -10,13 +10,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 import yaml
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.launch.emitters import emit as emit_of
 from hccl_kit.launch.emitters import kinds, manifest
 from hccl_kit.launch.emitters.kinds import EMITTERS
 from hccl_kit.launch.files import LaunchFile
@@ -26,7 +24,6 @@ from hccl_kit.runtime.worker_env import MISLEADING, NAMES, THREADS, VISIBLE_DEVI
 from hccl_kit.table.model import RankTable
 from tests.lab.hosts import hosts, needs_hosts
 from tests.launch.controllers import INDEX, KINDS, PodFacts, address_of, pods_of
-from tests.launch.crds import CRDS
 from tests.launch.jobs import finish as finish_on_host
 from tests.launch.manifests import (
     Cluster,
@@ -39,7 +36,7 @@ from tests.launch.manifests import (
     templates_in,
 )
 from tests.launch.pods import HOST, SHOW, command, finish, printed, told
-from tests.launch.ways import assert_golden, nasty, planned, servers, words
+from tests.launch.ways import assert_golden, planned, servers
 from tests.launch.ways import large as large_table
 from tests.places import ROOT
 
@@ -65,10 +62,7 @@ def emit(
     kind: str, *argv: str, table: RankTable = TWO, framework: str | None = None, **options: Any
 ) -> tuple[LaunchFile, ...]:
     plan_, file = planned(table, *argv, framework=framework)
-    made: tuple[LaunchFile, ...] = EMITTERS[kind](
-        plan_, file, **{"image": "registry/train:1", "name": "train", **options}
-    )
-    return made
+    return emit_of(kind, plan_, file, **{"image": "registry/train:1", "name": "train", **options})
 
 
 def pods(documents: list[Value]) -> list[Value]:
@@ -85,21 +79,6 @@ def pods(documents: list[Value]) -> list[Value]:
 def test_files_match_the_golden_files(kind: str, name: str, request: pytest.FixtureRequest) -> None:
     files = emit(kind, "python", "train.py", "--lr", "0.1", "--name", "$(x) it's", **OPTIONS[name])
     assert_golden(f"{kind}/{name}", [*map(readable, files)], request)
-
-
-@pytest.mark.parametrize("table", [TWO, servers((0,), ids=("10.0.0.1",)), servers(*[range(8)] * 20)])
-@pytest.mark.parametrize("name", OPTIONS)
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_published_schema_accepts_the_manifest(kind: str, name: str, table: RankTable) -> None:
-    documents = documents_of(emit(kind, table=table, **OPTIONS[name]))
-    for document in documents:
-        jsonschema.validate(document, CRDS[document["kind"]])
-    with_cards = [
-        count
-        for count, template in templates_in(documents).values()
-        if "resources" in template["spec"]["containers"][0]
-    ]
-    assert sum(with_cards) == len(table.servers)
 
 
 @pytest.mark.parametrize("name", OPTIONS)
@@ -173,19 +152,7 @@ def test_max_restarts_is_set_if_the_controller_can_restart_all_pods(kind: str) -
             emit(kind, max_restarts="3")
         return
     documents = documents_of(emit(kind, max_restarts="3"))
-    for document in documents:
-        jsonschema.validate(document, CRDS[document["kind"]])
     assert FIELD_OF_RESTARTS[kind]({document["kind"]: document for document in documents}) == 3
-    for text in ("-1", "1001", "01234", "three", "3\n", "٣"):
-        with pytest.raises(KitError, match="accepted: 0 to 1000"):
-            emit(kind, max_restarts=text)
-
-
-@pytest.mark.parametrize("kind", STARTS)
-@settings(max_examples=25)  # for each kind
-@given(argv=st.lists(words | nasty, min_size=1, max_size=8))
-def test_every_word_of_the_command_is_in_the_manifest(kind: str, argv: list[str]) -> None:
-    assert command_of(documents_of(emit(kind, "run", *argv))) == ["run", *argv]
 
 
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="needs kubectl, which has Kustomize and the reader of YAML")
@@ -228,28 +195,7 @@ LONGEST = {kind.name: 63 - len(kind.suffix(2)) for kind in kinds.KINDS}
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"kueue_queue": ""}, 'queue "" is not valid; accepted: at most 63 lower-case letters, digits, hyphens and'),
-        ({"kueue_queue": "Team"}, 'queue "Team" is not valid'),
-        ({"kueue_queue": "a\nb: c"}, r'queue "a\nb: c" is not valid'),
-        ({"kueue_queue": "a" * 64}, "is not valid"),
-        ({"kueue_queue": "-a"}, 'queue "-a" is not valid'),
-        ({"kueue_queue": "a..b"}, 'queue "a..b" is not valid'),
-        ({"table_map": "a.-b"}, 'ConfigMap "a.-b" is not valid'),
-        ({"resource": "npu"}, 'resource "npu" is not valid; accepted: DOMAIN/NAME as in the allocatable resources'),
-        ({"resource": "huawei.com/"}, 'resource "huawei.com/" is not valid'),
-        ({"resource": "huawei.com/a b"}, 'resource "huawei.com/a b" is not valid'),
-        ({"resource": "huawei..com/a"}, 'resource "huawei..com/a" is not valid'),
-        ({"resource": "x/" + "a" * 64}, "is not valid"),
-        ({"resource": "a/b/c"}, 'resource "a/b/c" is not valid'),
         ({"kueue_topology": "unconstrained"}, "--kueue-topology needs --kueue-queue: only a job in a queue is placed"),
-        (
-            {"kueue_queue": "a", "kueue_topology": "hccl-kit/super-pod"},
-            '--kueue-topology is "hccl-kit/super-pod"; acc',
-        ),
-        ({"kueue_queue": "a", "kueue_topology": "required=a\nb: c"}, r'--kueue-topology is "required=a\nb: c"; accept'),
-        ({"kueue_queue": "a", "kueue_topology": "required="}, '--kueue-topology is "required="; accepted: required=LA'),
-        ({"kueue_queue": "a", "kueue_topology": "preferred=" + "a" * 317}, "accepted: required=LABEL, preferred=LABEL"),
-        ({"table_map": "a/b"}, 'ConfigMap "a/b" is not valid'),
         ({"fixed_table": True}, "--fixed-table needs --host-network: a rank table has the addresses of hosts"),
         (
             {"fixed_table": True, "table_map": "a", "host_network": True},
@@ -267,7 +213,7 @@ def test_an_invalid_option_is_refused(options: dict[str, Any], message: str) -> 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_longest_name_gives_pods_whose_names_fit(kind: str) -> None:
     emit(kind, name="a" * LONGEST[kind])
-    with pytest.raises(KitError, match=f"at most {LONGEST[kind]} lower-case letters"):
+    with pytest.raises(KitError, match=f"accepted: at most {LONGEST[kind]} characters"):
         emit(kind, name="a" * (LONGEST[kind] + 1))
 
 

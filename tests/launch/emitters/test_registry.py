@@ -8,11 +8,12 @@ import sys
 import pytest
 
 from hccl_kit.launch import emitters
-from hccl_kit.launch.emitters import LAUNCHERS, emitter_of, kubernetes, slurm_options
+from hccl_kit.launch.emitters import LAUNCHERS, emitter_of, kubernetes
 from hccl_kit.launch.emitters.kinds import EMITTERS
+from hccl_kit.launch.emitters.options import SLURM
 
 SHARED = {
-    *("hardware", "kinds", "kubernetes", "kueue", "manifest", "numbered", "pod_options", "pod_program", "pod_table"),
+    *("hardware", "kinds", "kubernetes", "manifest", "numbered", "options", "pod_options", "pod_program"),
     *("servers", "slurm_options", "vllm_service"),
 }
 """Modules that several emitters use."""
@@ -29,7 +30,7 @@ def test_the_options_of_a_row_are_the_keywords_of_its_emit(launcher: str) -> Non
     if row.runs_pods:
         parameters = {**parameters, **inspect.signature(kubernetes.pod_job).parameters}
     if launcher == "slurm":
-        parameters |= {option.replace("-", "_"): parameters["hetjob"] for option in slurm_options.OPTIONS}
+        parameters |= {option.name: parameters["hetjob"] for option in SLURM}
     keywords = {name for name, parameter in parameters.items() if parameter.kind is parameter.KEYWORD_ONLY}
     keywords -= {"hardware", "suffix"}  # follow from the product or the resource, and from the launcher
     options = {option.name for option in row.options}
@@ -41,4 +42,4 @@ def test_the_table_imports_no_emitter() -> None:
         "import sys, hccl_kit.launch.emitters; print(*[m for m in sys.modules if m.startswith('hccl_kit.launch')])"
     )
     done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
-    assert done.stdout.split() == ["hccl_kit.launch", "hccl_kit.launch.emitters"]
+    assert sorted(done.stdout.split()) == [f"hccl_kit.launch{name}" for name in ("", ".emitters", ".emitters.options")]

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
 from hccl_kit.base.errors import KitError
@@ -17,8 +16,7 @@ from hccl_kit.runtime.detect import detect
 from hccl_kit.runtime.worker_env import MISLEADING
 from hccl_kit.table import formats
 from hccl_kit.table.model import Device, RankTable, Server
-from tests.launch import schemas
-from tests.launch.manifests import Cluster, check_manifest, documents_of, job_of, readable, table_in
+from tests.launch.manifests import Cluster, documents_of, job_of, readable, table_in
 from tests.launch.pods import SHOW, command, finish, printed, told
 from tests.launch.ways import assert_golden, planned, servers
 
@@ -39,23 +37,10 @@ def test_files_match_the_golden_files(name: str, request: pytest.FixtureRequest)
     assert_golden(f"volcano/{name}", [*map(readable, files)], request)
 
 
-@pytest.mark.parametrize("table", [TWO, servers((0,), ids=("10.0.0.1",)), servers(*[range(8)] * 20), LARGE])
-@pytest.mark.parametrize("fixed", [False, True])
-def test_every_manifest_meets_the_requirements(table: RankTable, fixed: bool) -> None:
-    documents = documents_of(emit(table=table, fixed_table=fixed))
-    assert list(check_manifest(documents)) == []
-    for document in documents:
-        jsonschema.validate(document, schemas.BY_KIND[document["kind"]])
-    assert job_of(documents)["spec"]["minAvailable"] == len(table.servers)
-
-
 def test_after_a_failure_volcano_starts_all_pods_again() -> None:
     """Its controller gives up when the number of failures is `maxRetry`."""
     for given, most in (("1", 2), ("1000", 1001)):
         documents = documents_of(emit(fixed_table=True, max_restarts=given))
-        assert list(check_manifest(documents)) == []
-        for document in documents:
-            jsonschema.validate(document, schemas.BY_KIND[document["kind"]])
         spec = job_of(documents)["spec"]
         assert (spec["maxRetry"], [policy["action"] for policy in spec["policies"]]) == (most, ["RestartJob"])
     once = emit(fixed_table=True)
@@ -69,9 +54,6 @@ def test_max_restarts_needs_a_fixed_table() -> None:
         KitError, match="--max-restarts of --to volcano needs --fixed-table: the table that the cluster"
     ):
         emit(max_restarts="3")
-    for text in ("-1", "1001", "01234", "three", "3\n", "٣", ""):
-        with pytest.raises(KitError, match="accepted: 0 to 1000"):
-            emit(fixed_table=True, max_restarts=text)
 
 
 def test_pods_of_a_super_pod_are_numbered_by_the_plugin_of_volcano() -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from hccl_kit.launch.imports import Import, imported_framework
+from hccl_kit.launch.program import Import, imported_framework
 
 
 @pytest.mark.parametrize(
