@@ -74,6 +74,14 @@ _LAUNCHERS = (
     Launcher(("ray",), (("start",), ("job", "submit")), _ONCE, is_driver=True),
     Launcher(("verl.trainer.main_ppo",), (), _ONCE, is_driver=True),
 )
+STARTING = tuple(
+    " ".join((name, *words))
+    for launcher in _LAUNCHERS
+    if not launcher.is_driver
+    for name in launcher.names
+    for words in launcher.subcommands or ((),)
+)
+"""The first words of the commands that start a job of several ranks."""
 
 
 def refuse_launcher(command: Sequence[str], ranks: int) -> None:

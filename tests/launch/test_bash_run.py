@@ -20,6 +20,7 @@ from hccl_kit.base.network import port_of_digest
 from hccl_kit.launch.emitters import bash
 from hccl_kit.launch.emitters.bash import is_unedited
 from hccl_kit.launch.files import TableFile
+from hccl_kit.launch.nested import STARTING
 from hccl_kit.launch.plan import plan
 from hccl_kit.runtime.worker_env import LOG_DIR, MISLEADING, NAMES, RANK_TABLE_FILE, RUN_ID, SERVER, WorkerEnv
 from tests.launch.jobs import SCRIPT, TABLE, Job, all_ready, clean_environ, finish, make_job, python_job
@@ -354,12 +355,15 @@ def test_without_a_command_it_takes_one_as_its_arguments(tmp_path: Path) -> None
     assert refused(job, "--anything", "3") == f"error: no command\n{fix} --anything 3 -- COMMAND\n"
     assert job.run("--", "printf", "%s", "x").stdout.endswith("x")
     shutil.rmtree(tmp_path / "hccl_logs")
-    for launcher in ("torchrun", "/usr/bin/msrun", "accelerate"):
-        assert refused(job, launcher, "train.py").startswith(
-            f"error: by {launcher}, each rank would start a whole job\n"
-        )
+    for launcher in STARTING:
+        for start in ("", "/usr/bin/", "python -u -m "):
+            said = refused(job, *f"{start}{launcher} train.py".split())
+            assert said.startswith(f"error: by {launcher}, each rank would start a whole job\n")
+    assert "error: by accelerate launch" in refused(job, "accelerate", "launch", "--num_processes", "10", "train.py")
     assert job.run("printf", "%s", "a b").returncode == 0
     assert [job.log(rank) for rank in range(2)] == ["a b"] * 2
+    accelerate = fake(tmp_path, "accelerate", "exit 0")
+    assert job.run(str(accelerate), "launch", "--num_processes=1", "train.py").returncode == 0
 
 
 @pytest.mark.skipif(shutil.which("dash") is None, reason="dash is not installed")

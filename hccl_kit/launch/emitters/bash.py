@@ -11,8 +11,9 @@ import hashlib
 from hccl_kit.base.terminal import printable
 from hccl_kit.launch.emitters import servers
 from hccl_kit.launch.files import EXECUTABLE, LaunchFile, TableFile
+from hccl_kit.launch.nested import STARTING
 from hccl_kit.launch.plan import LaunchPlan
-from hccl_kit.launch.shell import export, fragment, set_unless_set, word, words, wrapped
+from hccl_kit.launch.shell import alternatives, export, fragment, set_unless_set, word, words, wrapped
 from hccl_kit.runtime.worker_env import (
     LOG_DIR,
     MISLEADING,
@@ -30,8 +31,6 @@ _OPTIONS = (
     "-h|--help|--max?restarts|--heartbeat?timeout|--log?limit|--prefix|--preflight|--ssh|--server|--export|--replace"
 )
 """Of `hccl-kit run`, as patterns."""
-_LAUNCHERS = "torchrun|msrun|mpirun|mpiexec|srun|deepspeed|accelerate"
-"""The best known of those that `nested` refuses in a command that is known here."""
 
 
 def emit(plan: LaunchPlan, table: TableFile) -> tuple[LaunchFile, ...]:
@@ -116,8 +115,9 @@ def _command(plan: LaunchPlan) -> list[str]:
     return [
         "[[ ${1:-} != -- ]] || shift",
         f"[[ ${{1:--}} != -* ]] || hk_fail 'error: no command' \"  fix: bash $0 COMMAND, or {run}\"",
-        f"[[ ${{1##*/}} =~ ^({_LAUNCHERS})$ ]] && hk_fail \\",
-        '    "error: by $1, each rank would start a whole job" "  fix: bash $0 python train.py"',
+        f'hk_launchers="^(.* -m )?(\\\n{alternatives(STARTING)}) "',
+        '[[ "${*##*/} " =~ $hk_launchers && "$* " != *accelerate*" --num"[-_]processes[\\ =]"1 "* ]] && hk_fail \\',
+        '    "error: by ${BASH_REMATCH[2]}, each rank would start a whole job" "  fix: bash $0 python train.py"',
         'hk_command=("$@")',
     ]
 
