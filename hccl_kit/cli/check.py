@@ -51,8 +51,6 @@ from hccl_kit.table.source import MAX_BYTES, STDIN
 
 _WRITERS: Mapping[str, Callable[[Sequence[Report]], str]] = {"json": as_json, "github": as_github, "sarif": as_sarif}
 """The formats for programs: all reports in one text."""
-YOUNG_OBJECTS = 3_000_000
-"""As `cli.YOUNG_OBJECTS`: the largest table of version 2.0 has 2,000,000 objects, and this program ends soon."""
 
 
 class CheckRequest(NamedTuple):
@@ -77,7 +75,7 @@ class CheckRequest(NamedTuple):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The program; returns its exit code."""
-    return exit_code_of(lambda: _check(CheckRequest(**vars(make_parser().parse(argv)))), young_objects=YOUNG_OBJECTS)
+    return exit_code_of(lambda: _check(CheckRequest(**vars(make_parser().parse(argv)))))
 
 
 def make_parser() -> Parser:

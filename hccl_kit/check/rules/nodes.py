@@ -11,8 +11,7 @@ from hccl_kit.check.rule import DUPLICATE, Rule
 from hccl_kit.check.rules.duplicates import first_defined, repeated
 from hccl_kit.table.bounds import HOST, MAX_DIGITS, MAX_NAME, MAX_SIGNED, MODES, SUB_VERSION, bytes_of
 from hccl_kit.table.document import shown
-from hccl_kit.table.finding import NO_CODE, Finding
-from hccl_kit.table.hccl_parser.reading import MISSING
+from hccl_kit.table.finding import MISSING, NO_CODE, Finding
 from hccl_kit.table.ip import parse_address, usable
 from hccl_kit.table.model import RankTable
 from hccl_kit.table.products import Product

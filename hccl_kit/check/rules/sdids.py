@@ -12,8 +12,7 @@ from hccl_kit.check.rules.duplicates import first_defined, repeated, same_for
 from hccl_kit.check.rules.keys import meant
 from hccl_kit.check.rules.super_pods import pods_read
 from hccl_kit.table.bounds import NO_SDID
-from hccl_kit.table.finding import Finding
-from hccl_kit.table.hccl_parser.reading import INVALID
+from hccl_kit.table.finding import INVALID, Finding
 from hccl_kit.table.model import Device, RankTable
 from hccl_kit.table.pointer import Pointer
 from hccl_kit.table.products import Product
