@@ -7,8 +7,9 @@ import gc
 import io
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from hccl_kit.base import ctrl_c  # noqa: F401  # first: Ctrl-C while the rest loads
 from hccl_kit.base.colors import with_labels
@@ -18,12 +19,24 @@ from hccl_kit.base.terminal import clean, settle, shown, wants_color
 from hccl_kit.base.translation import translated
 from hccl_kit.base.wording import system_reason
 
+if TYPE_CHECKING:
+    from hccl_kit.base.arguments import Parser
+
 YOUNG_OBJECTS = 300_000
 """New objects before the collector looks for cycles, instead of 700. The table of 65,536 devices, the largest job of
 HCCL, has 240,000 and no cycles; looking for them would take a third of the time."""
 
 
-def exit_code_of(program: Callable[[], int]) -> int:
+def program(make_parser: Callable[[], Parser], run: Callable[..., int]) -> Callable[..., int]:
+    """The function `main` of a verb: it calls `run` with the options by name, and returns the exit code."""
+
+    def main(argv: Sequence[str] | None = None) -> int:
+        return exit_code_of(lambda: run(**vars(make_parser().parse(argv))))
+
+    return main
+
+
+def exit_code_of(body: Callable[[], int]) -> int:
     """Run the body of a program and flush its output; returns the exit code, after printing an error to stderr.
 
     Exit codes: that of a KitError; 2 for a full disk or a closed standard output; 130 for Ctrl-C; 141 if the reader of
@@ -38,7 +51,7 @@ def exit_code_of(program: Callable[[], int]) -> int:
             sys.stdout.reconfigure(errors="backslashreplace")  # so that a terminal without UTF-8 prints any text
         if "PATH" in leave_out(os.environ):
             complain(NOTE)
-        code = program()
+        code = body()
         sys.stdout.flush()
     except KitError as error:
         return _stopped(error.exit_code, error.render())

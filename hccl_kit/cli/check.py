@@ -39,7 +39,7 @@ from hccl_kit.check.report.sarif import as_sarif
 from hccl_kit.check.report.text import as_text
 from hccl_kit.check.result import Report
 from hccl_kit.check.selection import narrowed, selection
-from hccl_kit.cli import complain, exit_code_of
+from hccl_kit.cli import complain, program
 from hccl_kit.cli.options import add_product, add_selection, product_name
 from hccl_kit.cli.settings import Settings, settings_for
 from hccl_kit.table.document import decode
@@ -71,11 +71,6 @@ class CheckRequest(NamedTuple):
     def prints_table(self) -> bool:
         """Standard output is the fixed table, so everything else goes to standard error."""
         return self.fix and "-" in self.paths
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """The program; returns its exit code."""
-    return exit_code_of(lambda: _check(CheckRequest(**vars(make_parser().parse(argv)))))
 
 
 def make_parser() -> Parser:
@@ -250,6 +245,9 @@ def _write(result: FixResult, name: str, data: bytes) -> None:
                 name=name,
             )
         write_atomically(path, result.text, like=path.stat())
+
+
+main = program(make_parser, lambda **given: _check(CheckRequest(**given)))
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ from hccl_kit.base.paragraph import filled
 from hccl_kit.base.terminal import printable
 from hccl_kit.base.translation import translated
 from hccl_kit.base.wording import counted, listed
-from hccl_kit.cli import complain, exit_code_of
+from hccl_kit.cli import complain, program
 from hccl_kit.cli.options import add_job, add_ssh_option, add_timeout, whole
 from hccl_kit.cli.tables import read_table
 from hccl_kit.diagnosis.errors.row import TEXTS
@@ -67,11 +67,6 @@ class EnvRequest(NamedTuple):
     ssh: bool
     ssh_option: Sequence[str]
     timeout: float
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """The program; returns its exit code."""
-    return exit_code_of(lambda: print_plan(EnvRequest(**vars(make_parser().parse(argv)))))
 
 
 def make_parser() -> Parser:
@@ -272,3 +267,6 @@ def as_json(table: str, plan: VariablePlan, differences: Sequence[Difference] | 
         ],
         "differences": None if differences is None else [difference._asdict() for difference in differences],
     }
+
+
+main = program(make_parser, lambda **given: print_plan(EnvRequest(**given)))

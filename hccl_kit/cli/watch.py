@@ -36,7 +36,7 @@ from hccl_kit.base.extra import install_extra
 from hccl_kit.base.message import Message
 from hccl_kit.base.translation import translated
 from hccl_kit.base.wording import as_note
-from hccl_kit.cli import complain, exit_code_of
+from hccl_kit.cli import complain, program
 from hccl_kit.cli.options import add_reach, add_timeout, number, path_with
 from hccl_kit.cli.output_files import check_new_file
 from hccl_kit.cli.tables import needs_table, read_table
@@ -69,11 +69,6 @@ class WatchRequest(NamedTuple):
     ssh_option: Sequence[str]
     python: Sequence[str]
     timeout: float
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """The program; returns its exit code."""
-    return exit_code_of(lambda: _watch(WatchRequest(**vars(make_parser().parse(argv)))))
 
 
 def make_parser() -> Parser:
@@ -233,3 +228,6 @@ class _Lines:
             if note not in self.notes:
                 print(clock, translated(as_note(note)), flush=True)
         self.notes = job.notes
+
+
+main = program(make_parser, lambda **given: _watch(WatchRequest(**given)))
