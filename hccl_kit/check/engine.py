@@ -22,7 +22,7 @@ from hccl_kit.table.formats import kinds
 from hccl_kit.table.hccl_parser.first_error import first_error
 from hccl_kit.table.model import RankTable
 from hccl_kit.table.pointer import Pointer, Span
-from hccl_kit.table.products import ANY_PRODUCT, Product, any_product, find_product
+from hccl_kit.table.products import ANY_PRODUCT, Product, any_product, only_reader
 from hccl_kit.table.source import HCCL_MAX_BYTES
 
 
@@ -57,7 +57,7 @@ def check_document(
         code = next(finding.hccl_error for finding in findings if finding.severity == "error")
         return Report(document.name, UNKNOWN_FORMAT, unread, findings, hccl_error=code)
     kind = kinds.recognise(document.value)
-    basis = product or (find_product(kind.product) if kind and kind.product else any_product())
+    basis = product or (kind and only_reader(kind.version)) or any_product()
     table, of_reading = _read(document, kind, product, limit)
     of_rules = _findings_of_rules(table, kind, basis) if table and kind else ()
     report = Report(

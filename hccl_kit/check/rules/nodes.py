@@ -7,8 +7,7 @@ from collections.abc import Iterator
 
 from hccl_kit.base.message import Message
 from hccl_kit.base.wording import row
-from hccl_kit.check.rule import DUPLICATE, Rule
-from hccl_kit.check.rules.duplicates import first_defined, repeated
+from hccl_kit.check.rule import DUPLICATE, Rule, first_defined, repeated
 from hccl_kit.table.bounds import HOST, MAX_DIGITS, MAX_NAME, MAX_SIGNED, MODES, SUB_VERSION, bytes_of
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import MISSING, NO_CODE, Finding

@@ -6,9 +6,8 @@ from collections import Counter
 from collections.abc import Iterator
 
 from hccl_kit.base.message import Message
-from hccl_kit.check.rule import Rule
+from hccl_kit.check.rule import Rule, first_defined, repeated, same_for
 from hccl_kit.check.rules.addresses import some_devices
-from hccl_kit.check.rules.duplicates import first_defined, repeated, same_for
 from hccl_kit.check.rules.keys import meant
 from hccl_kit.check.rules.super_pods import pods_read
 from hccl_kit.table.bounds import NO_SDID
