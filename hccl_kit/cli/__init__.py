@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 YOUNG_OBJECTS = 300_000
 """New objects before the collector looks for cycles, instead of 700. The table of 65,536 devices, the largest job of
 HCCL, has 240,000 and no cycles; looking for them would take a third of the time."""
+USUAL = gc.get_threshold()
+gc.set_threshold(YOUNG_OBJECTS)  # while modules load, too
 
 
 def program(make_parser: Callable[[], Parser], run: Callable[..., int]) -> Callable[..., int]:
@@ -42,7 +44,6 @@ def exit_code_of(body: Callable[[], int]) -> int:
     Exit codes: that of a KitError; 2 for a full disk or a closed standard output; 130 for Ctrl-C; 141 if the reader of
     the output (head, less) has ended.
     """
-    gc.set_threshold(YOUNG_OBJECTS)
     atexit.register(gc.freeze)  # or the interpreter would look for cycles in all modules before it ends (5 ms)
     try:
         if sys.stdout is None:

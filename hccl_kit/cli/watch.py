@@ -18,7 +18,6 @@ found, or could not run; 130 ended by Ctrl-C.
 
 from __future__ import annotations
 
-import gc
 import re
 import sys
 import time
@@ -173,7 +172,6 @@ def _source(request: WatchRequest) -> Source:
 
 def _follow(source: Source, interval: float, html: Path | None) -> WatchedJob:
     """Show a job until it is over; returns its last state. A page that is not written again does not reload."""
-    gc.enable()  # this may go on for weeks
     every = states(source, interval)
     job = first = next(every)  # raises before a screen is opened
     try:
