@@ -30,14 +30,14 @@ def make_parser() -> Parser:
     parser.add_argument("table", metavar="TABLE", help='a rank table, or "-" for standard input')
     parser.add_argument("--to", choices=[*TARGETS], required=True, help="the version to write")
     parser.add_argument(
-        "-o", "--output", metavar="FILE", type=_path, help='where to write (default: "-", standard output)'
+        "-o",
+        "--output",
+        metavar="FILE",
+        type=lambda text: None if text == "-" else Path(text),
+        help='where to write (default: "-", standard output)',
     )
     add_force(parser)
     return parser
-
-
-def _path(text: str) -> Path | None:
-    return None if text == "-" else Path(text)
 
 
 def _convert(*, table: str, to: str, output: Path | None, force: bool) -> int:

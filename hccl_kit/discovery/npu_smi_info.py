@@ -58,7 +58,8 @@ class Info(NamedTuple):
 
 def parse(answer: str) -> Info | None:
     """The tables of an answer; None if it has no table of chips."""
-    rows = [_cells(line) for line in answer.splitlines() if line.lstrip().startswith("|")]
+    lines = [line.strip() for line in answer.splitlines() if line.lstrip().startswith("|")]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
     start = next((at for at, row in enumerate(rows) if "Health" in row), None)
     if start is None or start + 1 >= len(rows):
         return None
@@ -74,10 +75,6 @@ def parse(answer: str) -> Info | None:
         processes=tuple([process for process in processes if process]),
         is_incomplete=_INCOMPLETE in answer,
     )
-
-
-def _cells(line: str) -> Row:
-    return [cell.strip() for cell in line.strip().strip("|").split("|")]
 
 
 def _record(head: Row, row: Row) -> Mapping[str, str]:

@@ -47,7 +47,10 @@ def ports_differ(table: RankTable, product: Product) -> Iterator[Finding]:
     if not some_ports(table, product) or _is_reported_before(table, product):
         return
     unread = {device.at for device in table.every} - {device.at for device in table.addressed}
-    ports = [_ports(server, unread) for server in table.servers]
+    ports = [
+        tuple(sorted(device.id for device in server.devices if device.ip and device.at not in unread))
+        for server in table.servers
+    ]
     needy = [cards for server, cards in zip(table.servers, ports, strict=True) if _needs_ports(server, cards)]
     if all(_fit(cards, ports, table.world_size) for cards in needy):
         return
@@ -82,10 +85,6 @@ def _is_reported_before(table: RankTable, product: Product) -> bool:
     return table.version != "" and (
         not product.host_ip_suffices or (not product.has_super_pods and any(map(_is_absent, table.servers)))
     )
-
-
-def _ports(server: Server, unread: set[Pointer]) -> tuple[int, ...]:
-    return tuple(sorted(device.id for device in server.devices if device.ip and device.at not in unread))
 
 
 def _needs_ports(server: Server, ports: tuple[int, ...]) -> bool:

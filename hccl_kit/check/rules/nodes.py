@@ -90,7 +90,9 @@ def node_table(table: RankTable, _product: Product) -> Iterator[Finding]:
                 )
                 hint = Message("HK238.fix", 'add "{key}" here', key=key)
                 yield Finding(message, hint, pointer=rank.at, hccl_error=MISSING)
-            elif key in ("sdid", "bind_device_id") and not _is_small(rank.extra[key]):
+            elif key in ("sdid", "bind_device_id") and not (
+                re.fullmatch(f"-?[0-9]{{1,{MAX_DIGITS}}}", rank.extra[key]) and abs(int(rank.extra[key])) <= MAX_SIGNED
+            ):
                 message = Message(
                     "HK238.number",
                     '"{key}" is {value}, and a whole number of 32 bits is expected',
@@ -104,10 +106,6 @@ def node_table(table: RankTable, _product: Product) -> Iterator[Finding]:
                 "HK238.device-id", '"device_id" is {device}; up to {most} is accepted', device=rank.id, most=MAX_SIGNED
             )
             yield Finding(message, pointer=(*rank.at, "device_id"))
-
-
-def _is_small(text: str) -> bool:
-    return re.fullmatch(f"-?[0-9]{{1,{MAX_DIGITS}}}", text) is not None and -MAX_SIGNED <= int(text) <= MAX_SIGNED
 
 
 def node_twice(table: RankTable, _product: Product) -> Iterator[Finding]:
