@@ -1,4 +1,4 @@
-"""The command-line programs: parse the arguments into a request, call the package, print."""
+"""The command-line programs: parse the arguments, call the package, print."""
 
 from __future__ import annotations
 
