@@ -55,7 +55,6 @@ FLOORS = {
         "operations": 5,
     },
     "check": {
-        "line_diff": 0,
         "result": 0,
         "rule": 0,
         "rule_pages": 1,

@@ -11,8 +11,7 @@ A name is any text without white space, comma or bracket, so `10.0.0.[1-4]` and 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, product
 from math import prod
 
@@ -32,14 +31,16 @@ _TOKEN = re.compile(r"([^\s,\[\]]+)|(.)", re.DOTALL)
 _RANGE = re.compile(r"([0-9]+)(?:-([0-9]+))?")
 _NUMBERED = re.compile(r"(.*?)([0-9]+)([^0-9]*)", re.DOTALL)
 _UNFIT = re.compile(r"[\s,\[\]]")
+_Part = str | tuple[tuple[int, int, int], ...]
+"""A constant part of a name; or a numbered one: `(first, last, minimum digits)` of every range."""
 
 
 def expand(text: str) -> tuple[str, ...]:
     """The names in the list `text`, in its order, with duplicates. Raises ParseError with the column of the error."""
     names: list[str] = []
     for item, column in _items(text):
-        count = prod(part.count for part in item)
-        width = sum(part.width for part in item)
+        count = prod(map(_count, item))
+        width = sum(map(_width, item))
         if len(names) + count > MAX_HOSTS:
             message = Message("base.hostlist-length", "the list names more than {most} hosts", most=MAX_HOSTS)
             raise _error(message, text, column)
@@ -51,7 +52,7 @@ def expand(text: str) -> tuple[str, ...]:
                 most=MAX_NAME,
             )
             raise _error(message, text, column)
-        names += map("".join, product(*(part.texts() for part in item)))
+        names += map("".join, product(*map(_texts, item)))
     return tuple(names)
 
 
@@ -78,49 +79,29 @@ def fold(names: Sequence[str]) -> str:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Text:
-    """A constant part of a name."""
-
-    text: str
-    count = 1
-
-    @property
-    def width(self) -> int:
-        return len(self.text)
-
-    def texts(self) -> Iterator[str]:
-        yield self.text
+def _count(part: _Part) -> int:
+    return 1 if isinstance(part, str) else sum(last - first + 1 for first, last, _ in part)
 
 
-@dataclass(frozen=True, slots=True)
-class _Bracket:
-    """A numbered part: `(first, last, minimum digits)` of every range."""
-
-    ranges: tuple[tuple[int, int, int], ...]
-
-    @property
-    def count(self) -> int:
-        return sum(last - first + 1 for first, last, _ in self.ranges)
-
-    @property
-    def width(self) -> int:
-        return max(max(digits, len(str(last))) for _, last, digits in self.ranges)
-
-    def texts(self) -> Iterator[str]:
-        for first, last, digits in self.ranges:
-            yield from (f"{number:0{digits}}" for number in range(first, last + 1))
+def _width(part: _Part) -> int:
+    return len(part) if isinstance(part, str) else max(max(digits, len(str(last))) for _, last, digits in part)
 
 
-def _items(text: str) -> Iterator[tuple[list[_Text | _Bracket], int]]:
+def _texts(part: _Part) -> Iterable[str]:
+    if isinstance(part, str):
+        return [part]
+    return (f"{number:0{digits}}" for first, last, digits in part for number in range(first, last + 1))
+
+
+def _items(text: str) -> Iterator[tuple[list[_Part], int]]:
     """Every item as its parts, and the column where it starts."""
-    parts: list[_Text | _Bracket] = []
+    parts: list[_Part] = []
     tokens = _TOKEN.finditer(text)
     start = 0
     for token in tokens:
         word, sign = token.groups()
         if word:
-            parts.append(_Text(word))
+            parts.append(word)
         elif sign == "[":
             closing = text.find("]", token.end())
             if closing < 0:
@@ -141,7 +122,7 @@ def _items(text: str) -> Iterator[tuple[list[_Text | _Bracket], int]]:
     yield parts, start
 
 
-def _bracket(text: str, start: int, end: int) -> _Bracket:
+def _bracket(text: str, start: int, end: int) -> _Part:
     """The ranges between two brackets: the text from `start` to `end`."""
     ranges = []
     column = start
@@ -156,7 +137,7 @@ def _bracket(text: str, start: int, end: int) -> _Bracket:
             raise _error(message, text, column, max(1, len(written)))
         ranges.append(_range(text, column, match))
         column += len(written) + 1
-    return _Bracket(tuple(ranges))
+    return tuple(ranges)
 
 
 def _range(text: str, column: int, match: re.Match[str]) -> tuple[int, int, int]:

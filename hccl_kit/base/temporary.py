@@ -29,12 +29,9 @@ def is_left(path: Path) -> bool:
     A process of another host, or of another container, counts as running until its file is a day old.
     """
     name = re.fullmatch(_NAME, path.name)
-    return name is not None and (_is_dead(*name.groups()) or time.time() - path.lstat().st_mtime > OLD)
-
-
-def _is_dead(host: str, pid: str) -> bool:
-    """Whether a process was one of this host, and has ended."""
-    return host == _host() and not Path("/proc", pid).exists()
+    return name is not None and (
+        (name[1] == _host() and not Path("/proc", name[2]).exists()) or time.time() - path.lstat().st_mtime > OLD
+    )
 
 
 def _host() -> str:

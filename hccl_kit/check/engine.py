@@ -20,10 +20,9 @@ from hccl_kit.table.document import WHOLE_FILE, Document, of_value, parse, shown
 from hccl_kit.table.finding import MAX_FINDINGS, NOWHERE, Finding
 from hccl_kit.table.formats import kinds
 from hccl_kit.table.hccl_parser.first_error import first_error
-from hccl_kit.table.hccl_parser.reading import Stop
 from hccl_kit.table.model import RankTable
 from hccl_kit.table.pointer import Pointer, Span
-from hccl_kit.table.products import ANY_PRODUCT, Product, any_product, find_product
+from hccl_kit.table.products import ANY_PRODUCT, Product, any_product, only_reader
 from hccl_kit.table.source import HCCL_MAX_BYTES
 
 
@@ -58,7 +57,7 @@ def check_document(
         code = next(finding.hccl_error for finding in findings if finding.severity == "error")
         return Report(document.name, UNKNOWN_FORMAT, unread, findings, hccl_error=code)
     kind = kinds.recognise(document.value)
-    basis = product or (find_product(kind.product) if kind and kind.product else any_product())
+    basis = product or (kind and only_reader(kind.version)) or any_product()
     table, of_reading = _read(document, kind, product, limit)
     of_rules = _findings_of_rules(table, kind, basis) if table and kind else ()
     report = Report(
@@ -78,7 +77,7 @@ def check_document(
     errors = {finding.rule for finding in report.findings if finding.severity == "error"}
     if not has_code or errors <= {"HK007"}:  # HCCL does not read a file that is too large
         return report
-    return _with_code(report, first_error(document.value, basis))
+    return _with_code(report, first_error(document.value, basis) or None)
 
 
 def _findings_of_text(document: Document) -> Sequence[Finding]:
@@ -217,9 +216,8 @@ def _in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     return tuple(sorted(findings, key=lambda finding: (finding.span.line, finding.span.column, finding.rule)))
 
 
-def _with_code(report: Report, first: Stop | None) -> Report:
+def _with_code(report: Report, code: str | None) -> Report:
     """The report with the code that HCCL reports first. If there is only one error, it gets this code too."""
-    code = first.code if first else None
     errors = [index for index, finding in enumerate(report.findings) if finding.severity == "error"]
     findings = [*report.findings]
     if len(errors) == 1:

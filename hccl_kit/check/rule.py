@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from types import MappingProxyType
-from typing import Generic, ParamSpec
+from typing import Generic, ParamSpec, TypeVar
 
 from hccl_kit.base.message import Message
-from hccl_kit.table.finding import Finding, Severity
+from hccl_kit.table.finding import Finding, Related, Severity
+from hccl_kit.table.pointer import Pointer
 
 Subject = ParamSpec("Subject")
 """What a rule is about, as the arguments of its check: a table and a product, a plan and its table file, a node, ..."""
@@ -112,3 +113,27 @@ def run(
 def in_order(*groups: Iterable[Rule[Subject]]) -> tuple[Rule[Subject], ...]:
     """The rules of several modules in the order of their ids."""
     return tuple(sorted((rule for group in groups for rule in group), key=lambda rule: rule.id))
+
+
+Key = TypeVar("Key", bound=Hashable)
+Owner = TypeVar("Owner")
+
+
+def repeated(pairs: Iterable[tuple[Key, Owner]]) -> Iterator[tuple[Key, Owner, Owner]]:
+    """Every key that an earlier pair has too, with its owner and its first owner."""
+    first: dict[Key, Owner] = {}
+    for key, owner in pairs:
+        if key in first:
+            yield key, owner, first[key]
+        else:
+            first[key] = owner
+
+
+def same_for(others: int) -> Message | str:
+    """The end of a message that is reported once, with the number of the other places; "" without others."""
+    return Message("check.same-for", "; the same holds for {count} more", count=others) if others else ""
+
+
+def first_defined(at: Pointer) -> tuple[Related, ...]:
+    """The reference from a duplicate to the place of the first."""
+    return (Related(at, Message("check.first-defined", "first defined")),)

@@ -10,7 +10,6 @@ from hccl_kit.base.typos import nearest
 from hccl_kit.check.result import Report
 from hccl_kit.check.rule import Rule
 from hccl_kit.check.rules import RULES
-from hccl_kit.table.finding import Finding
 
 _NOT_READY = "HK109"
 """A warning after which nothing else is checked."""
@@ -23,7 +22,9 @@ def chosen_rules(texts: Iterable[str], among: Sequence[Rule[...]] = RULES) -> fr
     """
     ids: set[str] = set()
     for wanted in [part.strip() for text in texts for part in text.split(",")]:
-        matching = [rule.id for rule in among if _matches(rule, wanted)]
+        matching = [
+            rule.id for rule in among if wanted and (rule.id.startswith(wanted.upper()) or rule.name == wanted.lower())
+        ]
         if not matching:
             raise KitError(
                 "check.no-rule",
@@ -66,21 +67,14 @@ def narrowed(
     kept = [
         finding
         for finding in report.findings
-        if _stops(report, finding) or ((select is None or finding.rule in select) and finding.rule not in ignore)
+        if (report.table is None and (finding.severity == "error" or finding.rule == _NOT_READY))
+        or ((select is None or finding.rule in select) and finding.rule not in ignore)
     ]
     if strict:
         kept = [finding._replace(severity="error") if finding.severity == "warning" else finding for finding in kept]
     if errors_only:
         kept = [finding for finding in kept if finding.severity == "error"]
     return report._replace(findings=tuple(kept))
-
-
-def _stops(report: Report, finding: Finding) -> bool:
-    return report.table is None and (finding.severity == "error" or finding.rule == _NOT_READY)
-
-
-def _matches(rule: Rule[...], wanted: str) -> bool:
-    return bool(wanted) and (rule.id.startswith(wanted.upper()) or rule.name == wanted.lower())
 
 
 def _accepted(wanted: str, among: Sequence[Rule[...]]) -> Message:

@@ -1,13 +1,15 @@
-"""The command-line programs: parse the arguments into a request, call the package, print."""
+"""The command-line programs: parse the arguments, call the package, print."""
 
 from __future__ import annotations
 
+import atexit
 import gc
 import io
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from hccl_kit.base import ctrl_c  # noqa: F401  # first: Ctrl-C while the rest loads
 from hccl_kit.base.colors import with_labels
@@ -17,19 +19,32 @@ from hccl_kit.base.terminal import clean, settle, shown, wants_color
 from hccl_kit.base.translation import translated
 from hccl_kit.base.wording import system_reason
 
+if TYPE_CHECKING:
+    from hccl_kit.base.arguments import Parser
+
 YOUNG_OBJECTS = 300_000
 """New objects before the collector looks for cycles, instead of 700. The table of 65,536 devices, the largest job of
 HCCL, has 240,000 and no cycles; looking for them would take a third of the time."""
+USUAL = gc.get_threshold()
+gc.set_threshold(YOUNG_OBJECTS)  # while modules load, too
 
 
-def exit_code_of(program: Callable[[], int], *, young_objects: int = YOUNG_OBJECTS) -> int:
+def program(make_parser: Callable[[], Parser], run: Callable[..., int]) -> Callable[..., int]:
+    """The function `main` of a verb: it calls `run` with the options by name, and returns the exit code."""
+
+    def main(argv: Sequence[str] | None = None) -> int:
+        return exit_code_of(lambda: run(**vars(make_parser().parse(argv))))
+
+    return main
+
+
+def exit_code_of(body: Callable[[], int]) -> int:
     """Run the body of a program and flush its output; returns the exit code, after printing an error to stderr.
 
     Exit codes: that of a KitError; 2 for a full disk or a closed standard output; 130 for Ctrl-C; 141 if the reader of
     the output (head, less) has ended.
     """
-    threshold = gc.get_threshold()
-    gc.set_threshold(young_objects)
+    atexit.register(gc.freeze)  # or the interpreter would look for cycles in all modules before it ends (5 ms)
     try:
         if sys.stdout is None:
             raise KitError("cli.cli.standard-output-closed", "standard output is closed")
@@ -37,7 +52,7 @@ def exit_code_of(program: Callable[[], int], *, young_objects: int = YOUNG_OBJEC
             sys.stdout.reconfigure(errors="backslashreplace")  # so that a terminal without UTF-8 prints any text
         if "PATH" in leave_out(os.environ):
             complain(NOTE)
-        code = program()
+        code = body()
         sys.stdout.flush()
     except KitError as error:
         return _stopped(error.exit_code, error.render())
@@ -51,8 +66,6 @@ def exit_code_of(program: Callable[[], int], *, young_objects: int = YOUNG_OBJEC
             EXIT_CANNOT_RUN,
             KitError("cli.cli.reason", "{place}{reason}", place=place, reason=system_reason(error)).render(),
         )
-    finally:
-        gc.set_threshold(*threshold)
     return code
 
 

@@ -39,7 +39,7 @@ from hccl_kit.check.report.sarif import as_sarif
 from hccl_kit.check.report.text import as_text
 from hccl_kit.check.result import Report
 from hccl_kit.check.selection import narrowed, selection
-from hccl_kit.cli import complain, exit_code_of
+from hccl_kit.cli import complain, program
 from hccl_kit.cli.options import add_product, add_selection, product_name
 from hccl_kit.cli.settings import Settings, settings_for
 from hccl_kit.table.document import decode
@@ -51,8 +51,6 @@ from hccl_kit.table.source import MAX_BYTES, STDIN
 
 _WRITERS: Mapping[str, Callable[[Sequence[Report]], str]] = {"json": as_json, "github": as_github, "sarif": as_sarif}
 """The formats for programs: all reports in one text."""
-YOUNG_OBJECTS = 3_000_000
-"""As `cli.YOUNG_OBJECTS`: the largest table of version 2.0 has 2,000,000 objects, and this program ends soon."""
 
 
 class CheckRequest(NamedTuple):
@@ -73,11 +71,6 @@ class CheckRequest(NamedTuple):
     def prints_table(self) -> bool:
         """Standard output is the fixed table, so everything else goes to standard error."""
         return self.fix and "-" in self.paths
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """The program; returns its exit code."""
-    return exit_code_of(lambda: _check(CheckRequest(**vars(make_parser().parse(argv)))), young_objects=YOUNG_OBJECTS)
 
 
 def make_parser() -> Parser:
@@ -252,6 +245,9 @@ def _write(result: FixResult, name: str, data: bytes) -> None:
                 name=name,
             )
         write_atomically(path, result.text, like=path.stat())
+
+
+main = program(make_parser, lambda **given: _check(CheckRequest(**given)))
 
 
 if __name__ == "__main__":

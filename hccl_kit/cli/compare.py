@@ -15,7 +15,6 @@ answered.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from hccl_kit.base.arguments import Parser
@@ -23,7 +22,7 @@ from hccl_kit.base.errors import EXIT_CANNOT_RUN, EXIT_FINDINGS, EXIT_OK, KitErr
 from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import printable
 from hccl_kit.base.wording import counted, listed
-from hccl_kit.cli import complain, exit_code_of
+from hccl_kit.cli import complain, program
 from hccl_kit.cli.options import add_format
 from hccl_kit.snapshot.comparison import Comparison, compare_servers, compare_snapshots
 from hccl_kit.snapshot.compatibility import doubts
@@ -36,12 +35,7 @@ class CompareRequest(NamedTuple):
 
     first: str
     second: str | None
-    format: str
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """The program; returns its exit code."""
-    return exit_code_of(lambda: _compare(CompareRequest(**vars(make_parser().parse(argv)))))
+    form: str
 
 
 def make_parser() -> Parser:
@@ -56,7 +50,7 @@ def make_parser() -> Parser:
 def _compare(request: CompareRequest) -> int:
     snapshots = {name: read_snapshot(name) for name in (request.first, request.second) if name is not None}
     compared = _compared(snapshots, request)
-    if request.format == "json":
+    if request.form == "json":
         rows = [{**difference._asdict(), "values": dict(difference.values)} for difference in compared.differences]
         print(json.dumps({"version": 1, "differences": rows, "not_compared": compared.not_compared}, indent=2))
     else:
@@ -109,3 +103,6 @@ def _warn(snapshots: dict[str, Snapshot]) -> None:
                     doubt=text,
                 )
             )
+
+
+main = program(make_parser, lambda **given: _compare(CompareRequest(**given)))

@@ -10,13 +10,13 @@ Exit codes: 0 printed; 2 could not run.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import shtab
 
 from hccl_kit.base.arguments import Parser
 from hccl_kit.base.errors import EXIT_OK
-from hccl_kit.cli import exit_code_of
+from hccl_kit.cli import program
 from hccl_kit.cli.parsers import actions, programs
 from hccl_kit.table.products import ANY_PRODUCT, PRODUCT_NAMES
 
@@ -27,11 +27,6 @@ _FILES = frozenset(
 """The metavars of arguments that name files."""
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """The program; returns its exit code."""
-    return exit_code_of(lambda: _print(make_parser().parse(argv).shell))
-
-
 def make_parser() -> Parser:
     """The options of the program."""
     parser = Parser(prog="hccl-kit completion", doc=__doc__)
@@ -39,7 +34,7 @@ def make_parser() -> Parser:
     return parser
 
 
-def _print(shell: str) -> int:
+def _print(*, shell: str) -> int:
     print("\n".join(scripts(shell)))
     return EXIT_OK
 
@@ -53,3 +48,6 @@ def scripts(shell: str) -> Iterator[str]:
             elif "--product" in action.option_strings:
                 action.choices = [*PRODUCT_NAMES, ANY_PRODUCT]
         yield shtab.complete(parser, shell=shell)
+
+
+main = program(make_parser, _print)

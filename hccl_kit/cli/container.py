@@ -15,9 +15,7 @@ is not known.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import yaml
 
@@ -25,7 +23,7 @@ from hccl_kit.base.arguments import Parser
 from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK, KitError
 from hccl_kit.base.message import Message
 from hccl_kit.base.wording import listed
-from hccl_kit.cli import exit_code_of, say
+from hccl_kit.cli import program, say
 from hccl_kit.cli.options import add_format
 from hccl_kit.cli.tables import read_table
 from hccl_kit.preflight.container import Needs, as_docker, as_json, as_pod, lacking, needs
@@ -33,21 +31,6 @@ from hccl_kit.preflight.probes.this_server import find_server
 from hccl_kit.runtime.worker_env import SERVER
 from hccl_kit.table.document import shown
 from hccl_kit.table.model import RankTable, Server
-
-
-class ContainerRequest(NamedTuple):
-    """The command line of hccl-kit container."""
-
-    table: str
-    engine: str
-    server: str | None
-    complete: bool
-    format: str
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """The program; returns its exit code."""
-    return exit_code_of(lambda: _print(ContainerRequest(**vars(make_parser().parse(argv)))))
 
 
 def make_parser() -> Parser:
@@ -68,18 +51,18 @@ def make_parser() -> Parser:
     return parser
 
 
-def _print(request: ContainerRequest) -> int:
-    table = read_table(request.table)
-    server = _server(table, request.server or os.environ.get(SERVER))
-    needed = needs([device.id for device in server.devices], table.version)
-    lacked = needed if request.complete else lacking(needed, Path("/"), os.environ)
-    if request.format == "json":
-        print(as_json(lacked, server.id))
+def _print(*, table: str, engine: str, server: str | None, complete: bool, form: str) -> int:
+    whole = read_table(table)
+    here = _server(whole, server or os.environ.get(SERVER))
+    needed = needs([device.id for device in here.devices], whole.version)
+    lacked = needed if complete else lacking(needed, Path("/"), os.environ)
+    if form == "json":
+        print(as_json(lacked, here.id))
     elif lacked.is_nothing:
         say(Message("cli.container.nothing", "nothing is missing"))
     else:
-        print(_text(lacked, request.engine))
-    return EXIT_OK if lacked.is_nothing or request.complete else EXIT_FINDINGS
+        print(_text(lacked, engine))
+    return EXIT_OK if lacked.is_nothing or complete else EXIT_FINDINGS
 
 
 def _text(needed: Needs, engine: str) -> str:
@@ -103,3 +86,6 @@ def _server(table: RankTable, wanted: str | None) -> Server:
             server=SERVER,
         )
     return server
+
+
+main = program(make_parser, _print)

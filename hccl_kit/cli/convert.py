@@ -10,34 +10,18 @@ Exit codes: 0 written; 2 nothing was written.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from hccl_kit.base.arguments import Parser
 from hccl_kit.base.errors import EXIT_OK
 from hccl_kit.base.terminal import printable, shown
 from hccl_kit.base.wording import as_note
-from hccl_kit.cli import complain, exit_code_of, say
+from hccl_kit.cli import complain, program, say
 from hccl_kit.cli.options import add_force
 from hccl_kit.cli.output_files import OutputFile, check_file, check_folder, write_files
 from hccl_kit.cli.tables import read_table, steps_of_table, valid_text
 from hccl_kit.table.operations.convert import TARGETS, convert
 from hccl_kit.table.source import STDIN
-
-
-class ConvertRequest(NamedTuple):
-    """The command line of hccl-kit convert; `output` is None for standard output."""
-
-    table: str
-    to: str
-    output: Path | None
-    force: bool
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Write the converted table; the exit code is 0, or 2 if nothing was written."""
-    return exit_code_of(lambda: _convert(ConvertRequest(**vars(make_parser().parse(argv)))))
 
 
 def make_parser() -> Parser:
@@ -46,28 +30,30 @@ def make_parser() -> Parser:
     parser.add_argument("table", metavar="TABLE", help='a rank table, or "-" for standard input')
     parser.add_argument("--to", choices=[*TARGETS], required=True, help="the version to write")
     parser.add_argument(
-        "-o", "--output", metavar="FILE", type=_path, help='where to write (default: "-", standard output)'
+        "-o",
+        "--output",
+        metavar="FILE",
+        type=lambda text: None if text == "-" else Path(text),
+        help='where to write (default: "-", standard output)',
     )
     add_force(parser)
     return parser
 
 
-def _path(text: str) -> Path | None:
-    return None if text == "-" else Path(text)
-
-
-def _convert(request: ConvertRequest) -> int:
-    path = request.output
-    if path:
-        check_folder(path.parent)
-        check_file(path)
-    table, lost = convert(read_table(request.table), request.to)
+def _convert(*, table: str, to: str, output: Path | None, force: bool) -> int:
+    if output:
+        check_folder(output.parent)
+        check_file(output)
+    converted, lost = convert(read_table(table), to)
     for line in lost:
         complain(printable(as_note(line)))
-    text = valid_text(table, str(path or STDIN))
-    if path is None:
+    text = valid_text(converted, str(output or STDIN))
+    if output is None:
         print(shown(text))
     else:
-        written = write_files([OutputFile(path, text)], force=request.force)
-        say(*written, *steps_of_table(path, len(table.servers)))
+        written = write_files([OutputFile(output, text)], force=force)
+        say(*written, *steps_of_table(output, len(converted.servers)))
     return EXIT_OK
+
+
+main = program(make_parser, _convert)

@@ -40,7 +40,7 @@ from hccl_kit.base.terminal import clean, printable, wants_color
 from hccl_kit.base.translation import translated
 from hccl_kit.base.wording import as_note, row
 from hccl_kit.check.engine import check_text
-from hccl_kit.cli import complain, exit_code_of
+from hccl_kit.cli import complain, program
 from hccl_kit.cli.options import add_force, add_format, add_ssh_option, add_timeout, path_with
 from hccl_kit.cli.output_files import OutputFile, check_file, check_new_file, write_files
 from hccl_kit.cli.report import parts_of
@@ -67,7 +67,7 @@ class DiagnoseRequest(NamedTuple):
     """The command line of hccl-kit diagnose."""
 
     logs: Sequence[str]
-    format: str
+    form: str
     html: Path | None
     collect: Path | None
     force: bool
@@ -76,11 +76,6 @@ class DiagnoseRequest(NamedTuple):
     ssh_option: Sequence[str]
     remote_folder: str | None
     timeout: float
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """The program; returns its exit code."""
-    return exit_code_of(lambda: _diagnose(DiagnoseRequest(**vars(make_parser().parse(argv)))))
 
 
 def make_parser() -> Parser:
@@ -151,7 +146,7 @@ def _diagnose(request: DiagnoseRequest) -> int:
         diagnosis = masked(diagnosis, [socket.gethostname()], _users_here())
     if request.html:
         _write_page(diagnosis, request.html, force=request.force)
-    if request.format == "json":
+    if request.form == "json":
         print(as_json(diagnosis))
     else:
         text = as_text(diagnosis)
@@ -175,7 +170,7 @@ def _collect(path: Path, logs: Sequence[Path], *, is_new: bool) -> None:
 
 def _most_telling(request: DiagnoseRequest, logs: Sequence[Path]) -> str | None:
     """What the most telling line says, for a reader of text; None if no line is known, and for other output."""
-    if request.mask or request.html or request.format != "text":
+    if request.mask or request.html or request.form != "text":
         return None
     line = most_telling(logs)
     if line is None:
@@ -232,3 +227,6 @@ def _users_here() -> list[str]:
 def _write_page(diagnosis: Diagnosis, path: Path, *, force: bool) -> None:
     for line in write_files([OutputFile(path, as_html(diagnosis))], force=force):
         complain(line)
+
+
+main = program(make_parser, lambda **given: _diagnose(DiagnoseRequest(**given)))

@@ -18,7 +18,6 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
-from typing import NamedTuple
 
 from hccl_kit.base.arguments import Parser
 from hccl_kit.base.colors import added, removed
@@ -26,7 +25,7 @@ from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK
 from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import printable, wants_color
 from hccl_kit.base.translation import translated
-from hccl_kit.cli import exit_code_of
+from hccl_kit.cli import program
 from hccl_kit.cli.options import add_format
 from hccl_kit.cli.tables import read_any_table
 from hccl_kit.table.operations.diff import Change, diff
@@ -39,19 +38,6 @@ MANY = 4
 """A change that this many servers or devices have in common is shown once."""
 
 
-class DiffRequest(NamedTuple):
-    """The command line of hccl-kit diff."""
-
-    first: str
-    second: str
-    format: str
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Print the differences; the exit code is 0 if there are none, 1 if there are, 2 if a table cannot be read."""
-    return exit_code_of(lambda: _diff(DiffRequest(**vars(make_parser().parse(argv)))))
-
-
 def make_parser() -> Parser:
     """The options of the program."""
     parser = Parser(prog="hccl-kit diff", doc=__doc__)
@@ -61,9 +47,9 @@ def make_parser() -> Parser:
     return parser
 
 
-def _diff(request: DiffRequest) -> int:
-    changes = diff(read_any_table(request.first), read_any_table(request.second))
-    if request.format == "json":
+def _diff(*, first: str, second: str, form: str) -> int:
+    changes = diff(read_any_table(first), read_any_table(second))
+    if form == "json":
         print(json.dumps({"version": 1, "changes": [change._asdict() for change in changes]}, indent=2))
     else:
         print(as_text(changes, color=wants_color(sys.stdout)))
@@ -119,3 +105,6 @@ def _line(change: Change, color: bool) -> str:
 def _shown(text: str | None) -> str:
     text = translated(Message("cli.diff.absent", "absent") if text is None else text)
     return printable(text if len(text) <= MAX_VALUE else text[: MAX_VALUE - 3] + "...")
+
+
+main = program(make_parser, _diff)

@@ -17,14 +17,9 @@ from collections.abc import Sequence
 from hccl_kit.base.arguments import Parser
 from hccl_kit.base.errors import EXIT_OK, KitError
 from hccl_kit.base.terminal import printable
-from hccl_kit.cli import complain, exit_code_of
+from hccl_kit.cli import complain, program
 from hccl_kit.cli.tables import read_any_table
 from hccl_kit.table.operations.digest import digest
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Print a line for each table; the exit code is 0, or 2 if one cannot be read."""
-    return exit_code_of(lambda: _print(make_parser().parse(argv).tables))
 
 
 def make_parser() -> Parser:
@@ -34,12 +29,15 @@ def make_parser() -> Parser:
     return parser
 
 
-def _print(files: Sequence[str]) -> int:
+def _print(*, tables: Sequence[str]) -> int:
     code = EXIT_OK
-    for file in files:
+    for file in tables:
         try:
             print(f"{digest(read_any_table(file))}  {printable(file)}")
         except KitError as error:
             complain(error.render())
             code = error.exit_code
     return code
+
+
+main = program(make_parser, _print)

@@ -30,7 +30,7 @@ from hccl_kit.base.paragraph import filled
 from hccl_kit.base.terminal import printable
 from hccl_kit.base.translation import translated
 from hccl_kit.base.wording import counted, listed
-from hccl_kit.cli import complain, exit_code_of
+from hccl_kit.cli import complain, program
 from hccl_kit.cli.options import add_job, add_ssh_option, add_timeout, whole
 from hccl_kit.cli.tables import read_table
 from hccl_kit.diagnosis.errors.row import TEXTS
@@ -42,7 +42,7 @@ from hccl_kit.preflight.host_facts import hosts_over_ssh, this_host
 from hccl_kit.preflight.probes.this_server import find_server, servers_here
 from hccl_kit.runtime.worker_env import SERVER
 from hccl_kit.table.model import RankTable, Server
-from hccl_kit.table.products import PRODUCTS
+from hccl_kit.table.products import only_reader
 
 _SOURCES = 2
 _ALL_RANKS = Message("cli.env.all-ranks", "all ranks")
@@ -67,11 +67,6 @@ class EnvRequest(NamedTuple):
     ssh: bool
     ssh_option: Sequence[str]
     timeout: float
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """The program; returns its exit code."""
-    return exit_code_of(lambda: print_plan(EnvRequest(**vars(make_parser().parse(argv)))))
 
 
 def make_parser() -> Parser:
@@ -124,8 +119,11 @@ def print_plan(request: EnvRequest) -> int:
     plan = plan_variables(table, wanted, _hosts(table, request))
     only = _only(table, request)
     shown = plan._replace(servers=tuple(server for server in plan.servers if only in (None, server.server)))
+    reader = only_reader(table.version)
     settings = [rank for source in request.check or () for rank in read_settings(source)]
-    differences = [*check(plan, settings, _product(table)), *identity(table, settings)] if request.check else None
+    differences = (
+        [*check(plan, settings, reader.name if reader else ""), *identity(table, settings)] if request.check else None
+    )
     if request.format == "json":
         print(json.dumps(as_json(request.table, shown, differences), indent=4))
     elif differences is not None:
@@ -142,12 +140,6 @@ def print_plan(request: EnvRequest) -> int:
 
 def _has_error(differences: Sequence[Difference]) -> bool:
     return any(difference.severity == "error" for difference in differences)
-
-
-def _product(table: RankTable) -> str:
-    """The only product that reads a table of this version; "" if there are several."""
-    readers = [product.name for product in PRODUCTS if table.version in product.table_versions]
-    return readers[0] if len(readers) == 1 else ""
 
 
 def _hosts(table: RankTable, request: EnvRequest) -> dict[str, Host]:
@@ -272,3 +264,6 @@ def as_json(table: str, plan: VariablePlan, differences: Sequence[Difference] | 
         ],
         "differences": None if differences is None else [difference._asdict() for difference in differences],
     }
+
+
+main = program(make_parser, lambda **given: print_plan(EnvRequest(**given)))

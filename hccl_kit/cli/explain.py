@@ -36,7 +36,7 @@ from hccl_kit.check.engine import check_text
 from hccl_kit.check.report.text import as_text
 from hccl_kit.check.rules import RULE_BY_ID
 from hccl_kit.check.selection import narrowed
-from hccl_kit.cli import exit_code_of
+from hccl_kit.cli import program
 from hccl_kit.cli.command import next_step
 from hccl_kit.cli.options import add_product
 from hccl_kit.diagnosis.answer_text import as_page
@@ -61,11 +61,6 @@ class ExplainRequest(NamedTuple):
 
     what: Sequence[str]
     product: Product | None
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """The program; returns its exit code."""
-    return exit_code_of(lambda: _explain(ExplainRequest(**vars(make_parser().parse(argv)))))
 
 
 def make_parser() -> Parser:
@@ -229,3 +224,6 @@ def _embedded(explanation: Explanation, product: Product | None) -> Iterator[str
             heading = translated(Message("cli.explain.table", "the rank table in this line:"))
             sound = translated(Message("cli.explain.sound", "  no rule finds an error in it"))
             yield "\n".join([heading, *(lines or [sound])])
+
+
+main = program(make_parser, lambda **given: _explain(ExplainRequest(**given)))

@@ -44,12 +44,8 @@ def add_log_limits(group: Options) -> None:
     group.add_argument(
         "--log-limit",
         metavar="MIB",
-        type=_mebibytes,
+        type=lambda text: whole("--log-limit")(text) * MIB,
         default=Limits().log_limit,
         help="begin a log again at this size, and keep the one before; 0: never (default: 1024)",
     )
     group.add_argument("--prefix", action="store_true", help="show the output of all ranks, not of rank 0 only")
-
-
-def _mebibytes(text: str) -> int:
-    return whole("--log-limit")(text) * MIB

@@ -19,35 +19,19 @@ from collections import Counter
 from collections.abc import Sequence
 from glob import escape, glob, has_magic
 from pathlib import Path
-from typing import NamedTuple
 
 from hccl_kit.base.arguments import Parser, a_path
 from hccl_kit.base.errors import EXIT_OK, KitError
 from hccl_kit.base.message import Message
 from hccl_kit.base.progress import track
 from hccl_kit.base.wording import clauses, counted, listed
-from hccl_kit.cli import complain, exit_code_of, say
+from hccl_kit.cli import complain, program, say
 from hccl_kit.cli.options import add_force, add_product
 from hccl_kit.cli.output_files import OutputFile, check_file, check_folder, write_files
 from hccl_kit.cli.tables import read_table, steps_of_table, valid_text
 from hccl_kit.table.model import RankTable
 from hccl_kit.table.operations.merge import Order, file_name, is_merged, merge, natural
 from hccl_kit.table.products import Product
-
-
-class MergeRequest(NamedTuple):
-    """The command line of hccl-merge. `output` is None if the name is made of the numbers of servers and devices."""
-
-    tables: Sequence[str]
-    output: Path | None
-    order: Order
-    product: Product | None
-    force: bool
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Write one table of all servers; the exit code is 0, or 2 if nothing was written."""
-    return exit_code_of(lambda: _merge(MergeRequest(**vars(make_parser().parse(argv)))))
 
 
 def make_parser() -> Parser:
@@ -73,24 +57,24 @@ def make_parser() -> Parser:
     return parser
 
 
-def _merge(request: MergeRequest) -> int:
-    files = _files(request.tables)
-    if request.output:
-        _refuse_input(request.output, files)
-        check_file(request.output)
-    check_folder((request.output or Path()).parent)
+def _merge(*, tables: Sequence[str], output: Path | None, order: Order, product: Product | None, force: bool) -> int:
+    files = _files(tables)
+    if output:
+        _refuse_input(output, files)
+        check_file(output)
+    check_folder((output or Path()).parent)
     with track(files, len(files), "reading tables") as tracked:
-        tables = [read_table(file) for file in tracked]
-    table = _merged(tables, files, request.order)
-    path = request.output or Path(file_name(table))
+        parts = [read_table(file) for file in tracked]
+    table = _merged(parts, files, order)
+    path = output or Path(file_name(table))
     _refuse_input(path, files)
-    text = valid_text(table, str(path), request.product)
-    written = write_files([OutputFile(path, text)], force=request.force)
+    text = valid_text(table, str(path), product)
+    written = write_files([OutputFile(path, text)], force=force)
     sizes = (counted(len(files), "table"), counted(len(table.servers), "server"), counted(table.world_size, "device"))
     steps = steps_of_table(path, len(table.servers))
     say(Message("cli.merge.merged", "merged: {sizes}", sizes=clauses(sizes)), *written, *steps)
     servers = [server.id for server in table.servers]
-    if servers != [server.id for part in tables for server in part.servers]:
+    if servers != [server.id for part in parts for server in part.servers]:
         complain(
             Message(
                 "cli.merge.order",
@@ -169,6 +153,9 @@ def _matching(pattern: str, given: str, hint: str | None = None) -> list[str]:
             pattern=pattern,
         )
     return rest
+
+
+main = program(make_parser, _merge)
 
 
 if __name__ == "__main__":

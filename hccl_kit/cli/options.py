@@ -45,7 +45,8 @@ def add_product(parser: argparse.ArgumentParser, purpose: str, convert: Callable
 def add_format(parser: Options, what: str = "") -> None:
     """Add `--format` with text and JSON; `what` has that format."""
     of_what = f" of {what}" if what else ""
-    parser.add_argument("--format", choices=["text", "json"], default="text", help=f"format{of_what} (default: text)")
+    what = f"format{of_what} (default: text)"
+    parser.add_argument("--format", dest="form", choices=["text", "json"], default="text", help=what)
 
 
 def add_force(parser: Options, what: str = "a file") -> None:

@@ -26,7 +26,7 @@ from hccl_kit.base.terminal import printable
 from hccl_kit.base.translation import translated
 from hccl_kit.base.wording import row
 from hccl_kit.check.engine import check_text
-from hccl_kit.cli import exit_code_of, say
+from hccl_kit.cli import program, say
 from hccl_kit.cli.options import add_force, path_with, whole
 from hccl_kit.cli.output_files import OutputFile, check_file, check_folder, write_files
 from hccl_kit.cli.tables import read_table, valid_text
@@ -67,11 +67,6 @@ class PlaceRequest(NamedTuple):
     svg: Path | None
     color: str | None
     force: bool
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Print what the order costs, or what a scheduler reads; the exit code is 0, or 2 if nothing was written."""
-    return exit_code_of(lambda: _place(PlaceRequest(**vars(make_parser().parse(argv)))))
 
 
 def make_parser() -> Parser:
@@ -219,3 +214,6 @@ def _drawing(table: str, name: str, grid: Grid, kind: str) -> str:
     assert report.table is not None, "valid_text has checked it"
     groups = RankGroups(kind, [grid.group_of(kind, rank) for rank in range(grid.size)])
     return as_svg(picture(report, report.table), groups)
+
+
+main = program(make_parser, lambda **given: _place(PlaceRequest(**given)))

@@ -63,7 +63,7 @@ class PreflightRequest(NamedTuple):
     product: Product | None
     server: str | None
     path: str | None
-    format: str
+    form: str
     select: Sequence[str] | None
     ignore: Sequence[str] | None
     strict: bool | None
@@ -124,21 +124,21 @@ def _add_cluster_options(group: argparse._ArgumentGroup) -> None:
 def _preflight(request: PreflightRequest) -> int:
     job = _open_job(request)
     if isinstance(job, Refused):
-        return _print_refused(job, request.format)
+        return _print_refused(job, request.form)
     color = wants_color(sys.stdout)
     plan = plan_of(job.table, job.product, all_pairs=request.all_pairs) if request.cards else None
     if plan and request.dry_run:
         print(plan_as_text(plan, job.table.world_size))
         return EXIT_OK
     if not _asks_all(request):
-        return _print_answers(job, [answer_here(job, os.environ, request.server)], None, request.format, color=color)
+        return _print_answers(job, [answer_here(job, os.environ, request.server)], None, request.form, color=color)
     reach = Reach.of(request.ssh_option, request.python, request.timeout)
     answers, differences = check_servers(job, request.server, reach)
     if job.site:
         machines, silent = machines_of(job.table, reach, request.server)
         answers = [judged(answer, job, machines.get(answer.server) or silent[answer.server]) for answer in answers]
     cards = check_cards(job, request.server, reach, plan) if plan else None
-    return _print_answers(job, answers, differences, request.format, color=color, cards=cards)
+    return _print_answers(job, answers, differences, request.form, color=color, cards=cards)
 
 
 def _asks_all(request: PreflightRequest) -> bool:
@@ -162,7 +162,7 @@ def _check_this(read: Callable[[], PreflightRequest]) -> tuple[PreflightJob | Re
     form = "text"
     try:
         request = read()
-        form = request.format
+        form = request.form
         if request.table == "-":
             raise KitError(
                 "cli.preflight.mpi-cannot-read",

@@ -28,7 +28,7 @@ from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import printable, text_width, wants_color
 from hccl_kit.base.translation import translated
 from hccl_kit.base.wording import row
-from hccl_kit.cli import exit_code_of
+from hccl_kit.cli import program
 from hccl_kit.cli.options import add_format
 from hccl_kit.diagnosis import training_run
 from hccl_kit.diagnosis.doctor import Check, examine
@@ -42,12 +42,6 @@ _STATES = {
     "absent": Message("cli.report.state-absent", "absent"),
     "broken": Message("cli.report.state-broken", "broken"),
 }
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """The program; returns its exit code."""
-    options = make_parser().parse(argv)
-    return exit_code_of(lambda: _report(options.table, options.format))
 
 
 def make_parser() -> Parser:
@@ -64,7 +58,7 @@ def make_parser() -> Parser:
     return parser
 
 
-def _report(table: str | None, form: str) -> int:
+def _report(*, table: str | None, form: str) -> int:
     parts, checks = parts_of(table)
     print(json.dumps(parts, indent=2) if form == "json" else _as_text(parts, checks, color=wants_color(sys.stdout)))
     described = parts["table"]
@@ -139,3 +133,6 @@ def _value(value: Any) -> str:
     if value is None:
         return Message("cli.report.unknown", "unknown")
     return value if isinstance(value, str) else str(value)
+
+
+main = program(make_parser, _report)

@@ -29,7 +29,7 @@ from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK, KitError
 from hccl_kit.base.frameworks import PYTORCH
 from hccl_kit.base.terminal import wants_color
 from hccl_kit.base.wording import row
-from hccl_kit.cli import complain, exit_code_of, say
+from hccl_kit.cli import complain, program, say
 from hccl_kit.cli.options import add_force, add_format, add_reach, number, path_with
 from hccl_kit.cli.output_files import OutputFile, check_new_file, write_files
 from hccl_kit.cli.tables import read_table
@@ -64,18 +64,13 @@ class SelftestRequest(NamedTuple):
     baseline: Path | None
     slow: float
     hccl_test: Sequence[tuple[Operator, Path]] | None
-    format: str
+    form: str
     svg: Path | None
     force: bool
     ssh: bool
     slurm: bool
     ssh_option: Sequence[str]
     python: Sequence[str]
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """The program; returns its exit code."""
-    return exit_code_of(lambda: _selftest(SelftestRequest(**vars(make_parser().parse(argv)))))
 
 
 def make_parser() -> Parser:
@@ -222,13 +217,16 @@ def _note(text: str) -> None:
 
 def _report(request: SelftestRequest, measured: Measured, baseline: Measured | None) -> int:
     weighed = weigh(judge(measured, baseline, slow=request.slow), measured, baseline, slow=request.slow)
-    if request.format == "json":
+    if request.form == "json":
         print(as_json(measured, weighed, table=request.table, slow=request.slow))
     else:
         print(as_text(measured, weighed, table=request.table, color=wants_color(sys.stdout)))
     if request.svg:
         drawing = as_svg(measured, weighed.faults, table=request.table, slow=request.slow)
         lines = write_files([OutputFile(request.svg, drawing)], force=request.force)
-        if request.format == "text":
+        if request.form == "text":
             say(*lines)
     return EXIT_FINDINGS if weighed.faults else EXIT_OK
+
+
+main = program(make_parser, lambda **given: _selftest(SelftestRequest(**given)))

@@ -12,9 +12,7 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from hccl_kit.base.arguments import Parser
 from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK, KitError
@@ -22,7 +20,7 @@ from hccl_kit.base.terminal import wants_color
 from hccl_kit.base.translation import translated
 from hccl_kit.check.engine import check_text
 from hccl_kit.check.report.text import as_text as report_as_text
-from hccl_kit.cli import exit_code_of
+from hccl_kit.cli import program
 from hccl_kit.cli.options import add_force, add_product, path_with
 from hccl_kit.cli.output_files import OutputFile, check_file, write_files
 from hccl_kit.show.layout import picture
@@ -31,21 +29,6 @@ from hccl_kit.show.text import MIN_WIDTH, as_text
 from hccl_kit.table.document import decode
 from hccl_kit.table.products import Product
 from hccl_kit.table.reading import load
-
-
-class ShowRequest(NamedTuple):
-    """The command line of hccl-kit show. `output` is None if no file is written, `width` if the terminal decides."""
-
-    table: str
-    product: Product | None
-    output: Path | None
-    force: bool
-    width: int | None
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Draw a table with its findings marked; returns the exit code."""
-    return exit_code_of(lambda: _show(ShowRequest(**vars(make_parser().parse(argv)))))
 
 
 def make_parser() -> Parser:
@@ -81,22 +64,25 @@ def _width(text: str) -> int:
     return int(text)
 
 
-def _show(request: ShowRequest) -> int:
-    if request.output:
-        check_file(request.output)
-    data, name = load(request.table)
-    report = check_text(data, name, request.product)
+def _show(*, table: str, product: Product | None, output: Path | None, force: bool, width: int | None) -> int:
+    if output:
+        check_file(output)
+    data, name = load(table)
+    report = check_text(data, name, product)
     color = wants_color(sys.stdout)
     if report.table is None:
         print(report_as_text(report, decode(data), color))
         return EXIT_FINDINGS
     drawn = picture(report, report.table)
     # Written before anything is printed: a closed pipe (| head -1) must not keep the file from being written.
-    files = [OutputFile(request.output, as_svg(drawn))] if request.output else []
-    written = write_files(files, force=request.force)
+    files = [OutputFile(output, as_svg(drawn))] if output else []
+    written = write_files(files, force=force)
     print(
-        as_text(drawn, request.width or shutil.get_terminal_size().columns, color=color),
+        as_text(drawn, width or shutil.get_terminal_size().columns, color=color),
         *map(translated, written),
         sep="\n",
     )
     return EXIT_OK if report.ok else EXIT_FINDINGS
+
+
+main = program(make_parser, _show)

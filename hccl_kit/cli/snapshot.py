@@ -25,7 +25,7 @@ from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.errors import EXIT_CANNOT_RUN, EXIT_OK, KitError
 from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import printable
-from hccl_kit.cli import complain, exit_code_of
+from hccl_kit.cli import complain, program
 from hccl_kit.cli.command import next_step
 from hccl_kit.cli.options import add_force, add_reach, add_timeout, path_with
 from hccl_kit.cli.output_files import OutputFile, check_new_file, write_files
@@ -47,11 +47,6 @@ class SnapshotRequest(NamedTuple):
     ssh_option: Sequence[str]
     python: Sequence[str]
     timeout: float
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """The program; returns its exit code."""
-    return exit_code_of(lambda: _snapshot(SnapshotRequest(**vars(make_parser().parse(argv)))))
 
 
 def make_parser() -> Parser:
@@ -121,3 +116,6 @@ def _this_machine(request: SnapshotRequest) -> Snapshot:
             )
         )
     return snapshot
+
+
+main = program(make_parser, lambda **given: _snapshot(SnapshotRequest(**given)))

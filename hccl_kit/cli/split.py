@@ -9,33 +9,18 @@ Exit codes: 0 written; 2 nothing was written.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from hccl_kit.base.arguments import Parser
 from hccl_kit.base.errors import EXIT_OK, KitError
 from hccl_kit.base.message import Message
-from hccl_kit.cli import exit_code_of, say
+from hccl_kit.cli import program, say
 from hccl_kit.cli.options import add_force, add_output_folder
 from hccl_kit.cli.output_files import OutputFile, check_folder, write_files
 from hccl_kit.cli.tables import read_table
 from hccl_kit.table.formats import write
 from hccl_kit.table.operations.generate import file_name
 from hccl_kit.table.operations.split import split
-
-
-class SplitRequest(NamedTuple):
-    """The command line of hccl-kit split."""
-
-    table: str
-    output: Path
-    force: bool
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Write one table per server; the exit code is 0, or 2 if nothing was written."""
-    return exit_code_of(lambda: _split(SplitRequest(**vars(make_parser().parse(argv)))))
 
 
 def make_parser() -> Parser:
@@ -49,19 +34,22 @@ def make_parser() -> Parser:
     return parser
 
 
-def _split(request: SplitRequest) -> int:
-    check_folder(request.output, may_be_new=True)
-    tables = split(read_table(request.table))
-    parts = {request.output / file_name(part): part for part in tables}
+def _split(*, table: str, output: Path, force: bool) -> int:
+    check_folder(output, may_be_new=True)
+    tables = split(read_table(table))
+    parts = {output / file_name(part): part for part in tables}
     if len(parts) < len(tables):
         raise KitError(
             "cli.split.two-servers-would",
             "two servers would share a file: their ids differ only in characters not allowed in file names",
         )
     files = [OutputFile(path, write(part)) for path, part in parts.items()]
-    written = write_files(files, force=request.force)
+    written = write_files(files, force=force)
     say(
         *written,
         Message("cli.split.next", "next: on each server, with its table: {step}", step="hccl-kit run TABLE -- COMMAND"),
     )
     return EXIT_OK
+
+
+main = program(make_parser, _split)

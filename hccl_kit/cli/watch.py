@@ -18,7 +18,6 @@ found, or could not run; 130 ended by Ctrl-C.
 
 from __future__ import annotations
 
-import gc
 import re
 import sys
 import time
@@ -36,7 +35,7 @@ from hccl_kit.base.extra import install_extra
 from hccl_kit.base.message import Message
 from hccl_kit.base.translation import translated
 from hccl_kit.base.wording import as_note
-from hccl_kit.cli import complain, exit_code_of
+from hccl_kit.cli import complain, program
 from hccl_kit.cli.options import add_reach, add_timeout, number, path_with
 from hccl_kit.cli.output_files import check_new_file
 from hccl_kit.cli.tables import needs_table, read_table
@@ -69,11 +68,6 @@ class WatchRequest(NamedTuple):
     ssh_option: Sequence[str]
     python: Sequence[str]
     timeout: float
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """The program; returns its exit code."""
-    return exit_code_of(lambda: _watch(WatchRequest(**vars(make_parser().parse(argv)))))
 
 
 def make_parser() -> Parser:
@@ -178,7 +172,6 @@ def _source(request: WatchRequest) -> Source:
 
 def _follow(source: Source, interval: float, html: Path | None) -> WatchedJob:
     """Show a job until it is over; returns its last state. A page that is not written again does not reload."""
-    gc.enable()  # this may go on for weeks
     every = states(source, interval)
     job = first = next(every)  # raises before a screen is opened
     try:
@@ -233,3 +226,6 @@ class _Lines:
             if note not in self.notes:
                 print(clock, translated(as_note(note)), flush=True)
         self.notes = job.notes
+
+
+main = program(make_parser, lambda **given: _watch(WatchRequest(**given)))

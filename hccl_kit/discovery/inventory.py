@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from hccl_kit.base.errors import KitError
@@ -85,7 +85,10 @@ def hosts(path: Path, names: Sequence[str] | None, ids: Sequence[int]) -> tuple[
     if lacking:
         lines = indented(shortened(lacking, _SHOWN))
         raise KitError("discovery.inventory-no-address", "{path} has no address for:{cards}", path=path, cards=lines)
-    return tuple(_narrowed(servers[name], ids) for name in wanted)
+    return tuple(
+        servers[name]._replace(cards={device_id: servers[name].cards[device_id] for device_id in ids})
+        for name in wanted
+    )
 
 
 def read(path: Path) -> dict[str, Host]:
@@ -167,7 +170,10 @@ def _card(tree: Tree, node: Node) -> Card:
         prefix=prefix,
         sdid=tree.number(entries["sdid"], _MAX_SDID) if "sdid" in entries else None,
         local_id=tree.number(entries["local_id"], bounds.BACKUP) if "local_id" in entries else None,
-        levels=_levels(tree, entries["level_list"]) if "level_list" in entries else (),
+        # Rules check the values of the networks, in the generated table.
+        levels=tuple(_level(tree, item) for item in tree.items(entries["level_list"], bounds.MAX_LEVELS))
+        if "level_list" in entries
+        else (),
     )
 
 
@@ -199,11 +205,6 @@ def _address(tree: Tree, node: Node, text: str) -> str:
     return text
 
 
-def _levels(tree: Tree, node: Node) -> tuple[Level, ...]:
-    """The networks of a card, with the keys of version 2.0; rules check the values, in the generated table."""
-    return tuple(_level(tree, item) for item in tree.items(node, bounds.MAX_LEVELS))
-
-
 def _level(tree: Tree, node: Node) -> Level:
     entries = tree.entries(node, _LEVEL_KEYS, required=("net_layer", "net_instance_id", "rank_addr_list"))
     return Level(
@@ -225,8 +226,3 @@ def _address_of(tree: Tree, node: Node) -> Address:
         ports=tuple(tree.text(port) for port in tree.items(entries["ports"], bounds.MAX_PORTS)),
         extra={"plane_id": tree.text(entries["plane_id"])} if "plane_id" in entries else NOTHING,
     )
-
-
-def _narrowed(host: Host, ids: Sequence[int]) -> Host:
-    cards: Mapping[int, Card] = {device_id: host.cards[device_id] for device_id in ids}
-    return Host(host.id, cards, host.host_ip, host.super_pod)

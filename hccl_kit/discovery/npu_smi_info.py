@@ -1,4 +1,4 @@
-"""All chips of a server and the processes on them, from the two tables of `npu-smi info`.
+"""All chips of a server and the processes on them, from the two tables of `npu-smi info`, and their ids from `-m`.
 
     | NPU   Name                | Health        | Power(W)    Temp(C)           Hugepages-Usage(page)|
     | Chip  Phy-ID              | Bus-Id        | AICore(%)   Memory-Usage(MB)  HBM-Usage(MB)        |
@@ -58,7 +58,8 @@ class Info(NamedTuple):
 
 def parse(answer: str) -> Info | None:
     """The tables of an answer; None if it has no table of chips."""
-    rows = [_cells(line) for line in answer.splitlines() if line.lstrip().startswith("|")]
+    lines = [line.strip() for line in answer.splitlines() if line.lstrip().startswith("|")]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
     start = next((at for at, row in enumerate(rows) if "Health" in row), None)
     if start is None or start + 1 >= len(rows):
         return None
@@ -74,10 +75,6 @@ def parse(answer: str) -> Info | None:
         processes=tuple([process for process in processes if process]),
         is_incomplete=_INCOMPLETE in answer,
     )
-
-
-def _cells(line: str) -> Row:
-    return [cell.strip() for cell in line.strip().strip("|").split("|")]
 
 
 def _record(head: Row, row: Row) -> Mapping[str, str]:
@@ -115,3 +112,37 @@ def _npu(record: Mapping[str, str]) -> int | None:
 def number(text: str) -> int | None:
     """The number in a cell; None if it holds something else."""
     return int(text) if _NUMBER.fullmatch(text) else None
+
+
+_BETWEEN = re.compile(r"[ \t]{2,}|\t")
+
+
+class ChipMapping(NamedTuple):
+    """A chip: `logic` is its number among the visible chips, from 0; None if a column is missing."""
+
+    npu: int
+    chip: int
+    logic: int | None
+    physical: int | None
+
+
+def parse_map(answer: str) -> tuple[ChipMapping, ...]:
+    """The chips of an answer of `npu-smi info -m` that are cards, in its order.
+
+        NPU ID                         Chip ID                        Chip Logic ID                  Chip Name
+        0                              0                              0                              Ascend 910B4
+        0                              1                              -                              Mcu
+
+    Others (Mcu) have only the id of their NPU. Atlas A3 adds `Chip Phy-ID`; Atlas 950 has it and no logic id, and a
+    `Slot ID`.
+    """
+    rows = [_BETWEEN.split(line.strip()) for line in answer.splitlines()]
+    start = next((at for at, row in enumerate(rows) if "NPU ID" in row and "Chip ID" in row), len(rows))
+    mappings = []
+    for row in rows[start + 1 :]:
+        record = {name: number(value) for name, value in zip(rows[start], row, strict=False)}
+        npu, chip = record.get("NPU ID"), record.get("Chip ID")
+        logic, physical = record.get("Chip Logic ID"), record.get("Chip Phy-ID")
+        if npu is not None and chip is not None and (logic is not None or physical is not None):
+            mappings.append(ChipMapping(npu, chip, logic, physical))
+    return tuple(mappings)

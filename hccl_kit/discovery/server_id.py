@@ -110,7 +110,9 @@ def interfaces() -> tuple[Interface, ...]:
     (filled,) = struct.unpack_from("i", answer)
     data = buffer.tobytes()[:filled]
     ipv4 = [
-        Interface(_name(data[at : at + 16]), socket.inet_ntoa(data[at + 20 : at + 24]))
+        Interface(
+            data[at : at + 16].partition(b"\0")[0].decode("utf-8", "replace"), socket.inet_ntoa(data[at + 20 : at + 24])
+        )
         for at in range(0, filled, _IFREQ)
     ]
     return (*ipv4, *_ipv6(Path("/proc/net/if_inet6")))
@@ -121,10 +123,6 @@ def _ipv6(path: Path) -> Iterable[Interface]:
     lines = path.read_text(encoding="ascii", errors="replace").splitlines() if path.exists() else []
     for digits, _index, _prefix, _scope, _flags, name in map(str.split, lines):
         yield Interface(name, str(ipaddress.IPv6Address(int(digits, 16))))
-
-
-def _name(field: bytes) -> str:
-    return field.partition(b"\0")[0].decode("utf-8", "replace")
 
 
 def _version(interface: Interface) -> int:

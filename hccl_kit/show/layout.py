@@ -14,7 +14,7 @@ from hccl_kit.show.hosts import Card, Host, Run
 from hccl_kit.table.finding import Finding
 from hccl_kit.table.model import Device, RankTable, Server
 from hccl_kit.table.pointer import Pointer
-from hccl_kit.table.products import PRODUCTS, Product
+from hccl_kit.table.products import Product, product_or_auto
 
 MAX_NETWORKS = 8
 """Networks of the outer layers that are listed (version 2.0)."""
@@ -66,7 +66,7 @@ class Picture(NamedTuple):
 
 def picture(report: Report, table: RankTable) -> Picture:
     """The picture of the table of a report. Findings of severity note are left out."""
-    product = product_of(report)
+    product = product_or_auto(report.product)
     findings = [finding for finding in report.findings if finding.severity != "note"]
     marks = _marks(findings, table)
     hosts = [host_of(server, product, marks) for server in table.servers]
@@ -78,11 +78,6 @@ def picture(report: Report, table: RankTable) -> Picture:
         planes=product.planes if product else 1,
         networks=tuple(_networks(table)),
     )
-
-
-def product_of(report: Report) -> Product | None:
-    """The product that a table was checked for; None for the product `auto`."""
-    return next((product for product in PRODUCTS if product.name == report.product), None)
 
 
 def title(report: Report, form: str, servers: int, devices: int, pods: int) -> str:

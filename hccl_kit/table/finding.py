@@ -10,6 +10,8 @@ NOWHERE = Span(0, 0, 0)
 """The place of a finding that is not located in a text."""
 MAX_FINDINGS = 100
 """With more errors than this, the program that wrote the file is at fault; a longer list does not help."""
+MISSING, INVALID = "EI0017", "EI0014"
+"""The codes that HCCL reports for most errors of a table: a key is missing, a value is not valid."""
 NO_CODE = ""
 """The `hccl_error` of a finding for which HCCL reports no code, although its rule has one."""
 

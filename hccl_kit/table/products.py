@@ -142,8 +142,8 @@ def find_product(name: str) -> Product:
     )
 
 
-def only_reader(version: str) -> Product | None:
-    """The one product whose HCCL reads tables of this version; None if there are several, or none."""
+def only_reader(version: str | None) -> Product | None:
+    """The one product whose HCCL reads tables of this version; None if there are several or none, or no version."""
     readers = [product for product in PRODUCTS if version in product.table_versions]
     return readers[0] if len(readers) == 1 else None
 

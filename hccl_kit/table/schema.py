@@ -20,8 +20,8 @@ from hccl_kit.base.schemas import load
 from hccl_kit.base.typos import MAX_UNKNOWN, find_typos, nearest
 from hccl_kit.base.wording import counted, row
 from hccl_kit.table.document import shown
-from hccl_kit.table.finding import MAX_FINDINGS, NO_CODE, Edit, Finding
-from hccl_kit.table.hccl_parser.reading import INVALID, MISSING, number
+from hccl_kit.table.finding import INVALID, MAX_FINDINGS, MISSING, NO_CODE, Edit, Finding
+from hccl_kit.table.hccl_parser.reading import number
 from hccl_kit.table.pointer import Pointer
 
 _JSON_TYPES = {

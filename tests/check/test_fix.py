@@ -1,7 +1,9 @@
 """Fixes: a value with exactly one correct answer is written, and everything else stays byte for byte."""
 
+import difflib
 import json
 import re
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hccl_kit.check.engine import check_text
-from hccl_kit.check.fix import MAX_ROUNDS, edited, fix_text
+from hccl_kit.check.fix import MAX_CHANGED, MAX_ROUNDS, edited, fix_text, line_diff
 from hccl_kit.check.result import Report
 from hccl_kit.table.document import decode, parse
 from hccl_kit.table.finding import Edit
@@ -259,3 +261,39 @@ def test_a_valid_table_that_is_too_large_keeps_its_finding() -> None:
     outcome = fix_text(source, "t.json")
     assert outcome.text == source
     assert [found.rule for found in outcome.report.findings] == ["HK007"]
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=60))
+def test_equals_the_unified_diff_of_difflib(is_changed: list[bool]) -> None:
+    before = [f"line {n}" for n in range(len(is_changed))]
+    after = [
+        f"changed {n}" if change else line for n, (line, change) in enumerate(zip(before, is_changed, strict=True))
+    ]
+    lines = list(line_diff("\n".join(before) + "\n", "\n".join(after) + "\n", "t.json"))
+    expected = difflib.unified_diff(before, after, "t.json", "t.json", lineterm="")
+    # Only the header of a hunk of one line is written shorter there.
+    assert [line.replace(",1 ", " ") for line in lines] == [line.replace(",1 ", " ") for line in expected]
+
+
+def test_many_changes_are_counted() -> None:
+    lines = list(line_diff("a\n" * 200_000, "b\n" * 200_000, "t.json"))
+    assert sum(line.startswith("-a") for line in lines) == MAX_CHANGED
+    assert lines[-1] == f"... and {200_000 - MAX_CHANGED} more changed lines"
+    assert len(lines) == 2 * MAX_CHANGED + 4
+
+
+def test_a_long_line_is_cut_around_its_change() -> None:
+    begin = time.process_time()
+    before, after = ("x" * 5_000_000 + word + "y" * 100 for word in ("old", "new"))
+    lines = list(line_diff(before, after, "t.json"))
+    assert time.process_time() - begin < 5
+    assert max(map(len, lines)) < 300
+    assert "old" in lines[3]
+    assert "new" in lines[4]
+    assert lines[3].startswith("-...x")
+
+
+def test_control_characters_are_replaced() -> None:
+    lines = list(line_diff("\x1b[31m\n\ufeff\r\n", "\x1b[32m\n\r\n", "a\x1b.json"))
+    assert all(line.isprintable() for line in lines)
+    assert lines[-2:] == ["+\N{REPLACEMENT CHARACTER}[32m", "+"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hccl_kit.discovery.npu_smi_info import Chip, Process, parse
+from hccl_kit.discovery.npu_smi_info import Chip, ChipMapping, Process, parse, parse_map
 from tests.preflight.samples import sample
 
 
@@ -106,3 +106,27 @@ def test_a_notice_between_the_rows_hides_no_chip(after: str) -> None:
     found = parse("\n".join([*lines[: at + 1], "| NOTICE: the next restart is due |", *lines[at + 1 :]]))
     assert found is not None
     assert [chip.npu for chip in found.chips] == list(range(8))
+
+
+@pytest.mark.parametrize(
+    ("folder", "count", "last"),
+    [
+        ("910", 8, ChipMapping(7, 0, 7, None)),
+        ("a2", 8, ChipMapping(7, 0, 7, None)),
+        ("a3", 16, ChipMapping(7, 1, 15, 15)),
+        ("300i-duo", 4, ChipMapping(5, 1, 3, None)),
+        ("a5", 8, ChipMapping(7, 0, None, 7)),
+    ],
+)
+def test_the_mapping_of_every_generation_is_parsed(folder: str, count: int, last: ChipMapping) -> None:
+    found = parse_map(sample(f"{folder}/npu-smi-info-m.txt"))
+    assert (len(found), found[-1]) == (count, last)
+
+
+def test_columns_of_the_mapping_may_be_in_another_order() -> None:
+    assert parse_map("Chip Phy-ID  Chip ID  Chip Name  NPU ID\n6  1  Ascend 910X  3\n") == (ChipMapping(3, 1, None, 6),)
+
+
+@pytest.mark.parametrize("answer", ["", "There is no NPU card on this server.\n", "NPU ID  Chip ID\n", "\t\n\t\n"])
+def test_text_without_a_mapping_has_no_chips(answer: str) -> None:
+    assert parse_map(answer) == ()

@@ -9,8 +9,7 @@ from hccl_kit.base.wording import clauses, counted, row
 from hccl_kit.check.report.finding_text import as_lines
 from hccl_kit.check.result import Report
 from hccl_kit.check.rules import RULE_BY_ID
-from hccl_kit.table.finding import Finding
-from hccl_kit.table.hccl_parser.reading import MISSING
+from hccl_kit.table.finding import MISSING, Finding
 from hccl_kit.table.products import ANY_PRODUCT
 
 _LISTS = ("device", "server_list")

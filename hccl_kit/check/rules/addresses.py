@@ -7,8 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from hccl_kit.base.message import Message
-from hccl_kit.check.rule import DUPLICATE, SERVER_KINDS, Rule
-from hccl_kit.check.rules.duplicates import first_defined, repeated
+from hccl_kit.check.rule import DUPLICATE, SERVER_KINDS, Rule, first_defined, repeated
 from hccl_kit.check.rules.keys import meant
 from hccl_kit.check.rules.nics import has_host, ports_differ, some_ports
 from hccl_kit.table.document import shown

@@ -10,8 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from hccl_kit.base.message import Message
-from hccl_kit.check.rule import Rule
-from hccl_kit.check.rules.duplicates import first_defined, repeated, same_for
+from hccl_kit.check.rule import Rule, first_defined, repeated, same_for
 from hccl_kit.table.bounds import port_number
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Finding, Related

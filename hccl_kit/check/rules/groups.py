@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hccl_kit.base.message import Message
-from hccl_kit.check.rule import DUPLICATE, Rule
+from hccl_kit.check.rule import DUPLICATE, Rule, first_defined, repeated
 from hccl_kit.check.rules.addresses import write_address
-from hccl_kit.check.rules.duplicates import first_defined, repeated
 from hccl_kit.table.bounds import LAB, MAX_NAME, NIC_LOCATION, bytes_of
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Edit, Finding

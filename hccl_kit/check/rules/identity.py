@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from hccl_kit.base.host_name import is_host
 from hccl_kit.base.message import Message
 from hccl_kit.base.network import is_loopback
-from hccl_kit.check.rule import DUPLICATE, SERVER_KINDS, Rule
-from hccl_kit.check.rules.duplicates import first_defined, repeated
+from hccl_kit.check.rule import DUPLICATE, SERVER_KINDS, Rule, first_defined, repeated
 from hccl_kit.table.bounds import MAX_SERVER_ID, bytes_of
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Finding

@@ -7,12 +7,10 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from hccl_kit.base.message import Message
-from hccl_kit.check.rule import Rule
-from hccl_kit.check.rules.duplicates import first_defined, repeated
+from hccl_kit.check.rule import Rule, first_defined, repeated
 from hccl_kit.table.bounds import BACKUP
 from hccl_kit.table.document import shown
-from hccl_kit.table.finding import Finding, Related
-from hccl_kit.table.hccl_parser.reading import INVALID, MISSING
+from hccl_kit.table.finding import INVALID, MISSING, Finding, Related
 from hccl_kit.table.model import Device, RankTable
 from hccl_kit.table.pointer import Pointer
 from hccl_kit.table.products import Product

@@ -1,4 +1,6 @@
-"""HK3 and HK4: whose network ports a job uses: of all cards, of some cards (R27), or of the hosts (R28)."""
+"""HK3 and HK4: whose network ports a job uses: of all cards, of some cards (R27), or of the hosts (R28); and the ports
+on which devices and hosts listen.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +12,11 @@ from hccl_kit.base.message import Message
 from hccl_kit.base.wording import row
 from hccl_kit.check.rule import SERVER_KINDS, Rule
 from hccl_kit.check.rules.super_pods import pods_read
-from hccl_kit.table.bounds import CARDS_OF_SERVER
+from hccl_kit.table.bounds import CARDS_OF_SERVER, MAX_PORT, port_number
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Edit, Finding, Related
 from hccl_kit.table.ip import parse_address, parse_usable
-from hccl_kit.table.model import RankTable, Server, trimmed
+from hccl_kit.table.model import Device, RankTable, Server, trimmed
 from hccl_kit.table.pointer import Pointer
 from hccl_kit.table.products import Product
 
@@ -45,7 +47,10 @@ def ports_differ(table: RankTable, product: Product) -> Iterator[Finding]:
     if not some_ports(table, product) or _is_reported_before(table, product):
         return
     unread = {device.at for device in table.every} - {device.at for device in table.addressed}
-    ports = [_ports(server, unread) for server in table.servers]
+    ports = [
+        tuple(sorted(device.id for device in server.devices if device.ip and device.at not in unread))
+        for server in table.servers
+    ]
     needy = [cards for server, cards in zip(table.servers, ports, strict=True) if _needs_ports(server, cards)]
     if all(_fit(cards, ports, table.world_size) for cards in needy):
         return
@@ -80,10 +85,6 @@ def _is_reported_before(table: RankTable, product: Product) -> bool:
     return table.version != "" and (
         not product.host_ip_suffices or (not product.has_super_pods and any(map(_is_absent, table.servers)))
     )
-
-
-def _ports(server: Server, unread: set[Pointer]) -> tuple[int, ...]:
-    return tuple(sorted(device.id for device in server.devices if device.ip and device.at not in unread))
 
 
 def _needs_ports(server: Server, ports: tuple[int, ...]) -> bool:
@@ -176,7 +177,52 @@ def _cards(ids: tuple[int, ...]) -> Message:
     return Message("HK405.cards", "cards {cards}", cards=row(map(str, ids)))
 
 
+_PORTS = ("device_port", "host_port", "port")
+_ONLY_WITH = {"device_vnic_port": "device_port", "backup_device_port": "backup_device_ip"}
+"""HCCL reads these ports only with another key."""
+
+
+def port_invalid(table: RankTable, product: Product) -> Iterator[Finding]:
+    """A port is not a valid port number.
+
+    What:           `device_port`, `host_port`, `device_vnic_port` with `device_port`, or on Atlas A3
+                    `backup_device_port` with `backup_device_ip` is not 1 to 65535; `port` of version 1.1 may be 0.
+    Why it matters: HCCL listens there; 0 is reserved, and in version 1.1 stands for the usual port.
+    Example:        "device_port": "0"
+    Fix:            write a free port, or remove the key; the default is 16666.
+    HCCL:           no code; the log only (R15). A port that is not the one written it takes: it reads "1.2" as 1, and
+                    any number for the `port` of version 1.1. It reads `backup_device_port` where retry between super
+                    pods is on.
+    """
+    for device in table.every if table.keys.intersection((*_PORTS, *_ONLY_WITH)) else ():
+        for key in _read(device, product) if table.version != "1.1" else ("port",):
+            text, least = device.extra.get(key), 0 if key == "port" else 1
+            number = least if text is None else port_number(text)
+            if number is None or not least <= number <= MAX_PORT:
+                message = Message(
+                    "HK308.port",
+                    '"{key}" is {port}; a port from {least} to {most} is expected',
+                    key=key,
+                    port=shown(text),
+                    least=least,
+                    most=MAX_PORT,
+                )
+                hint = Message("HK308.fix", "write a free port, or remove the key for the default")
+                yield Finding(message, hint, pointer=(*device.at, key))
+
+
+def _read(device: Device, product: Product) -> Iterator[str]:
+    """The ports of a device of versions 1.0 and 1.2 that HCCL of the product reads."""
+    for key in device.extra:
+        if key in _ONLY_WITH:
+            if _ONLY_WITH[key] in device.extra and (key == "device_vnic_port" or product.has_super_pods):
+                yield key
+        elif key in _PORTS[:2]:
+            yield key
+
+
 RULES = (
+    Rule("HK308", "invalid-port", port_invalid, kinds=("1.0", "1.1", "1.2")),
     Rule("HK320", "missing-host-ip", host_ip_missing),
     Rule("HK405", "different-address-cards", ports_differ, kinds=SERVER_KINDS),
     Rule("HK410", "padded-server-id", untrimmed_server),

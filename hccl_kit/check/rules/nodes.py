@@ -7,12 +7,10 @@ from collections.abc import Iterator
 
 from hccl_kit.base.message import Message
 from hccl_kit.base.wording import row
-from hccl_kit.check.rule import DUPLICATE, Rule
-from hccl_kit.check.rules.duplicates import first_defined, repeated
+from hccl_kit.check.rule import DUPLICATE, Rule, first_defined, repeated
 from hccl_kit.table.bounds import HOST, MAX_DIGITS, MAX_NAME, MAX_SIGNED, MODES, SUB_VERSION, bytes_of
 from hccl_kit.table.document import shown
-from hccl_kit.table.finding import NO_CODE, Finding
-from hccl_kit.table.hccl_parser.reading import MISSING
+from hccl_kit.table.finding import MISSING, NO_CODE, Finding
 from hccl_kit.table.ip import parse_address, usable
 from hccl_kit.table.model import RankTable
 from hccl_kit.table.products import Product
@@ -92,7 +90,9 @@ def node_table(table: RankTable, _product: Product) -> Iterator[Finding]:
                 )
                 hint = Message("HK238.fix", 'add "{key}" here', key=key)
                 yield Finding(message, hint, pointer=rank.at, hccl_error=MISSING)
-            elif key in ("sdid", "bind_device_id") and not _is_small(rank.extra[key]):
+            elif key in ("sdid", "bind_device_id") and not (
+                re.fullmatch(f"-?[0-9]{{1,{MAX_DIGITS}}}", rank.extra[key]) and abs(int(rank.extra[key])) <= MAX_SIGNED
+            ):
                 message = Message(
                     "HK238.number",
                     '"{key}" is {value}, and a whole number of 32 bits is expected',
@@ -106,10 +106,6 @@ def node_table(table: RankTable, _product: Product) -> Iterator[Finding]:
                 "HK238.device-id", '"device_id" is {device}; up to {most} is accepted', device=rank.id, most=MAX_SIGNED
             )
             yield Finding(message, pointer=(*rank.at, "device_id"))
-
-
-def _is_small(text: str) -> bool:
-    return re.fullmatch(f"-?[0-9]{{1,{MAX_DIGITS}}}", text) is not None and -MAX_SIGNED <= int(text) <= MAX_SIGNED
 
 
 def node_twice(table: RankTable, _product: Product) -> Iterator[Finding]:

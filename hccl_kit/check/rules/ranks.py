@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from hccl_kit.base.message import Message
-from hccl_kit.check.rule import ALL_KINDS, Rule
-from hccl_kit.check.rules.duplicates import first_defined, repeated
+from hccl_kit.check.rule import ALL_KINDS, Rule, first_defined, repeated
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Edit, Finding
 from hccl_kit.table.model import Device, RankTable

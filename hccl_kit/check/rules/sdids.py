@@ -6,14 +6,12 @@ from collections import Counter
 from collections.abc import Iterator
 
 from hccl_kit.base.message import Message
-from hccl_kit.check.rule import Rule
+from hccl_kit.check.rule import Rule, first_defined, repeated, same_for
 from hccl_kit.check.rules.addresses import some_devices
-from hccl_kit.check.rules.duplicates import first_defined, repeated, same_for
 from hccl_kit.check.rules.keys import meant
 from hccl_kit.check.rules.super_pods import pods_read
 from hccl_kit.table.bounds import NO_SDID
-from hccl_kit.table.finding import Finding
-from hccl_kit.table.hccl_parser.reading import INVALID
+from hccl_kit.table.finding import INVALID, Finding
 from hccl_kit.table.model import Device, RankTable
 from hccl_kit.table.pointer import Pointer
 from hccl_kit.table.products import Product

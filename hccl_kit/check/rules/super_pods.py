@@ -7,8 +7,7 @@ from itertools import pairwise
 
 from hccl_kit.base.message import Message
 from hccl_kit.base.network import is_loopback
-from hccl_kit.check.rule import DUPLICATE, Rule
-from hccl_kit.check.rules.duplicates import first_defined, repeated
+from hccl_kit.check.rule import DUPLICATE, Rule, first_defined, repeated
 from hccl_kit.table.bounds import MAX_NAME, bytes_of
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Finding, Related

@@ -8,8 +8,7 @@ from itertools import pairwise
 
 from hccl_kit.base.message import Message
 from hccl_kit.base.wording import counted, joined
-from hccl_kit.check.rule import SERVER_KINDS, Rule
-from hccl_kit.check.rules.duplicates import same_for
+from hccl_kit.check.rule import SERVER_KINDS, Rule, same_for
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Finding
 from hccl_kit.table.model import RankTable, Server

@@ -9,7 +9,7 @@ from itertools import groupby
 
 from hccl_kit.base.message import Message
 from hccl_kit.base.wording import joined, plural, spans
-from hccl_kit.discovery import npu_smi_info, npu_smi_map
+from hccl_kit.discovery import npu_smi_info
 from hccl_kit.preflight.node import CannotTellError, Node
 from hccl_kit.preflight.probes import tools
 from hccl_kit.table.finding import Finding
@@ -75,7 +75,7 @@ def physical_ids(node: Node, chips: Iterable[npu_smi_info.Chip]) -> Mapping[Plac
     chips = tuple(chips)
     if all(chip.physical is not None for chip in chips):
         return {(chip.npu, chip.chip): chip.physical for chip in chips if chip.physical is not None}
-    mapped = {(chip.npu, chip.chip): chip for chip in npu_smi_map.parse(tools.smi(node, "info", "-m"))}
+    mapped = {(chip.npu, chip.chip): chip for chip in npu_smi_info.parse_map(tools.smi(node, "info", "-m"))}
     in_dev = ids_in_dev(node)
     matches_dev = sorted(-1 if chip.logic is None else chip.logic for chip in mapped.values()) == list(
         range(len(in_dev))

@@ -24,20 +24,8 @@ class Place(NamedTuple):
     value_end: int
 
 
-class _Members:
-    """The members of one object or array by key or index, scanned on demand."""
-
-    def __init__(self, text: str, offset: int) -> None:
-        self._unread = _scan(text, offset)
-        self._read: dict[str | int, Place] = {}
-
-    def find(self, part: str | int) -> Place | None:
-        if part not in self._read:
-            for name, place in self._unread:
-                self._read[name] = place
-                if name == part:
-                    break
-        return self._read.get(part)
+_Members = Iterator[tuple[str | int, Place]]
+"""The members of an object or array, by key or index."""
 
 
 class Places:
@@ -45,7 +33,7 @@ class Places:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._scanned: dict[int, _Members] = {}
+        self._scanned: dict[int, tuple[_Members, dict[str | int, Place]]] = {}
 
     def locate(self, pointer: Pointer, *, on_key: bool = False) -> Span:
         """The place of the value, or of its key if it is an object or an array, or with `on_key`.
@@ -58,7 +46,7 @@ class Places:
         """As `locate`, in offsets: the first character and the one after the last."""
         place = self._root
         for part in pointer:
-            member = self._members(place.value).find(part)
+            member = self._member(place.value, part)
             if member is None:
                 break
             place = member
@@ -95,10 +83,12 @@ class Places:
         offsets = (self._text.rfind("\n", at, at + _BLOCK) for at in range(0, len(self._text), _BLOCK))
         return list(accumulate(offsets, max, initial=-1))
 
-    def _members(self, offset: int) -> _Members:
-        if offset not in self._scanned:
-            self._scanned[offset] = _Members(self._text, offset)
-        return self._scanned[offset]
+    def _member(self, offset: int, part: str | int) -> Place | None:
+        """A member of the object or array at `offset`, which is scanned as far as that member."""
+        unread, read = self._scanned.setdefault(offset, (_scan(self._text, offset), {}))
+        while part not in read and (member := next(unread, None)):
+            read[member[0]] = member[1]
+        return read.get(part)
 
 
 def after_space(text: str, offset: int) -> int:
@@ -107,7 +97,7 @@ def after_space(text: str, offset: int) -> int:
     return match.end() if match else offset
 
 
-def _scan(text: str, offset: int) -> Iterator[tuple[str | int, Place]]:
+def _scan(text: str, offset: int) -> _Members:
     """The members of the value at `offset`; the decoder, which is C, skips nested values."""
     opening = text[offset : offset + 1]
     if opening not in ("{", "["):

@@ -10,7 +10,6 @@ import json
 import re
 from collections.abc import Iterator
 from itertools import islice
-from math import isinf
 from typing import Any
 
 from hccl_kit.base.message import Message
@@ -22,6 +21,7 @@ MAX_DEPTH = 64
 MAX_NUMBER = 64
 """Characters of a number. Longer ones take quadratic time to read and are not valid in a rank table."""
 
+_INFINITE = float("inf")
 _STRINGS = json.JSONDecoder()
 
 
@@ -60,7 +60,7 @@ def _real(digits: str) -> float:
 
 
 def _is_monstrous(number: str) -> bool:
-    return len(number) > MAX_NUMBER or isinf(float(number))
+    return len(number) > MAX_NUMBER or float(number) in (_INFINITE, -_INFINITE)
 
 
 def _constant(_: str) -> None:

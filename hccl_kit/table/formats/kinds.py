@@ -13,14 +13,13 @@ class Kind(NamedTuple):
     """A kind of document.
 
     `version` is the version of the rank table ("" is template 2); None: not a rank table of HCCL, and `advice` is the
-    next step. `schema` is the stem of its schema; `product` the only one that reads it, "" if several do.
+    next step. `schema` is the stem of its schema.
     """
 
     name: str
     title: Message
     version: str | None
     schema: str = ""
-    product: str = ""
     advice: Message = Message("HK105.fix", "check the file for RANK_TABLE_FILE instead; it holds server_list")
 
 
@@ -29,13 +28,13 @@ _1_1 = Message("table.version-1.1", "a heterogeneous rank table of version 1.1 (
 _1_2 = Message("table.version-1.2", "a rank table of version 1.2 (Atlas A3 super pods)")
 _2_0 = Message("table.version-2.0", "a rank table of version 2.0 (Atlas 950)")
 SERVER_LIST = Kind("1.0", _1_0, "1.0", "rank_table_1.0")
-SUPER_PODS = Kind("1.2", _1_2, "1.2", "rank_table_1.2", "a3")
+SUPER_PODS = Kind("1.2", _1_2, "1.2", "rank_table_1.2")
 NODE_LIST = Kind("1.1", _1_1, "1.1", "rank_table_1.1")
-RANK_LIST = Kind("2.0", _2_0, "2.0", "rank_table_2.0", "a5")
+RANK_LIST = Kind("2.0", _2_0, "2.0", "rank_table_2.0")
 INITIALIZING = "initializing"
 _GROUPS = Message("table.template-2", "a rank table of template 2 (group_list, without version)")
-TEMPLATE_2 = Kind("template2", _GROUPS, "", "rank_table_template2_cloud", "910")
-TEMPLATE_2_LAB = Kind("template2", _GROUPS, "", "rank_table_template2_lab", "910")
+TEMPLATE_2 = Kind("template2", _GROUPS, "", "rank_table_template2_cloud")
+TEMPLATE_2_LAB = Kind("template2", _GROUPS, "", "rank_table_template2_lab")
 _TABLES = (SERVER_LIST, NODE_LIST, SUPER_PODS, RANK_LIST)
 KNOWN_VERSIONS = tuple(kind.name for kind in _TABLES)
 _BY_VERSION = {kind.version: kind for kind in _TABLES}

@@ -166,9 +166,8 @@ def _level_value(level: Level) -> dict[str, Any]:
         "net_instance_id": level.instance,
         **({} if level.type is None else {"net_type": level.type}),
         **level.extra,
-        "rank_addr_list": [_address_value(address) for address in level.addresses],
+        "rank_addr_list": [
+            {"addr_type": address.type, "addr": address.text, "ports": list(address.ports), **address.extra}
+            for address in level.addresses
+        ],
     }
-
-
-def _address_value(address: Address) -> dict[str, Any]:
-    return {"addr_type": address.type, "addr": address.text, "ports": list(address.ports), **address.extra}

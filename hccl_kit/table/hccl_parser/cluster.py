@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from hccl_kit.table.bounds import CARDS_OF_SERVER
-from hccl_kit.table.hccl_parser.reading import INVALID, Reading
+from hccl_kit.table.finding import INVALID
+from hccl_kit.table.hccl_parser.reading import Reading
 from hccl_kit.table.ip import Address
 from hccl_kit.table.model import trimmed
-from hccl_kit.table.pointer import Pointer
 from hccl_kit.table.products import Product
 
 _FAMILIES = "EI0001"
@@ -23,7 +23,6 @@ class Rank(NamedTuple):
     number: int
     server: str
     card: int
-    at: Pointer
     host: Address | None = None
     ips: tuple[Address | None, ...] = (None,)
     is_on_host: bool = False
@@ -40,9 +39,8 @@ class Cluster(NamedTuple):
 
 def check_ranks(reading: Reading, ranks: Sequence[Rank]) -> None:
     """The sorted ranks are 0 to N-1 (R17)."""
-    for index, rank in enumerate(ranks):
-        if rank.number != index:
-            reading.stop((*rank.at, "rank_id"), INVALID)
+    if any(rank.number != index for index, rank in enumerate(ranks)):
+        reading.stop(INVALID)
 
 
 def check_families(reading: Reading, cluster: Cluster, ranks: Sequence[Rank]) -> None:
@@ -52,10 +50,10 @@ def check_families(reading: Reading, cluster: Cluster, ranks: Sequence[Rank]) ->
     for rank in ranks if cluster.servers > 1 else ():
         hosts |= {rank.host[0]} if rank.host else set()
         if len(hosts) > 1:
-            reading.stop((*rank.at[:2], "host_ip"), INVALID)
+            reading.stop(INVALID)
         devices |= {ip[0] for ip in rank.ips if ip}
         if len(devices) > 1:
-            reading.stop((*rank.at, "device_ip"), _FAMILIES)
+            reading.stop(_FAMILIES)
 
 
 def check_servers(reading: Reading, cluster: Cluster, product: Product) -> None:
@@ -68,10 +66,10 @@ def check_servers(reading: Reading, cluster: Cluster, product: Product) -> None:
     for index, asking in enumerate(cluster.ranks):
         rank = own_entry(asking, ranks)
         if rank is None:
-            reading.stop((*asking.at, "rank_id"), INVALID)
+            reading.stop(INVALID)
         on_hosts = over_hosts or rank.is_on_host
         if on_hosts and not has_all_hosts:
-            reading.stop(rank.at)
+            reading.stop()
         if index == 0:
             check_ranks(reading, ranks)
             check_families(reading, cluster, ranks)
@@ -105,9 +103,9 @@ class _Servers:
         """Equal numbers of cards if the product requires them (R23), no duplicate card (R22)."""
         total = len(self._cluster.ranks)
         if product.equal_counts and {*map(len, self._held.values())} != {total // self._cluster.servers}:
-            reading.stop((), INVALID)
+            reading.stop(INVALID)
         if len({(rank.server, rank.card) for rank in self._cluster.ranks}) < total:
-            reading.stop((), INVALID)
+            reading.stop(INVALID)
 
     def check_one(self, reading: Reading, product: Product, rank: Rank, *, on_hosts: bool) -> None:
         """The checks of the server of a rank: its ports, a set of four cards, the number of cards (R24, R25, R27)."""
@@ -118,18 +116,18 @@ class _Servers:
         if product.groups:
             rings = (*product.groups, *product.parser_quads)
             if len(cards) == len(product.groups[0]) and cards not in rings:
-                reading.stop(rank.at, INVALID)
+                reading.stop(INVALID)
             if len(cards) > 2 and len(cards) not in product.server_counts:
-                reading.stop(rank.at, INVALID)
+                reading.stop(INVALID)
 
     def _check_ports(self, reading: Reading, rank: Rank) -> None:
         """All servers have ports on the same cards. HCCL trims the server ids, but looks up the untrimmed id."""
         ranks = self._trimmed.get(rank.server, ())
         ports = _cards([other for other in ranks if other.host or other.ips[0]])
         if not ports or len(self._cluster.ranks) % len(ports):
-            reading.stop(rank.at)
+            reading.stop()
         if len(ports) != CARDS_OF_SERVER and not self._ports <= {ports}:
-            reading.stop(rank.at)
+            reading.stop()
 
 
 def _cards(ranks: Sequence[Rank]) -> tuple[int, ...]:

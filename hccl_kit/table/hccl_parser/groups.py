@@ -9,38 +9,36 @@ from __future__ import annotations
 from typing import Any
 
 from hccl_kit.table.bounds import LAB, MAX_NAME, MAX_SERVER_ID, NIC_LOCATION, bytes_of
+from hccl_kit.table.finding import INVALID
 from hccl_kit.table.hccl_parser.cluster import Cluster, Rank
-from hccl_kit.table.hccl_parser.reading import INVALID, Reading, size
+from hccl_kit.table.hccl_parser.reading import Reading, size
 from hccl_kit.table.ip import Address, usable
-from hccl_kit.table.pointer import Pointer
 from hccl_kit.table.products import Product
 
 _AVERAGES = (1, 2, 4, 8, 16)
 """The accepted average numbers of devices per server in the lab form."""
 _MAX_CLOUD_CARD = 7
 """On every product; the lab form uses the limit of the product."""
-_GROUPS = "group_list"
 
 
 def read_groups(reading: Reading, table: Any, product: Product) -> Cluster:
     """The ranks of a table of template 2."""
     is_lab = LAB in table
-    if is_lab and reading.text(table, NIC_LOCATION, ()) != "device":
-        reading.stop((NIC_LOCATION,))
-    count = _count(reading, table, "group_count", ())
-    groups = reading.non_empty(table, _GROUPS, ())
+    if is_lab and reading.text(table, NIC_LOCATION) != "device":
+        reading.stop()
+    count = _count(reading, table, "group_count")
+    groups = reading.non_empty(table, "group_list")
     if size(groups) != count:
-        reading.stop(("group_count",))
+        reading.stop()
     reader = _Reader(reading, product, is_lab=is_lab)
-    for index, group in enumerate(reading.items(groups, (_GROUPS,))):
-        reader.read_group(group, (_GROUPS, index))
-    reader.check_pods()
+    for group in reading.items(groups):
+        reader.read_group(group)
     return reader.cluster()
 
 
-def _count(reading: Reading, holder: Any, key: str, at: Pointer) -> int:
+def _count(reading: Reading, holder: Any, key: str) -> int:
     """A positive integer."""
-    return reading.unsigned(reading.text(holder, key, at), (*at, key)) or reading.stop((*at, key))
+    return reading.unsigned(reading.text(holder, key)) or reading.stop()
 
 
 class _Reader:
@@ -53,72 +51,67 @@ class _Reader:
         self._servers = 0
 
     def cluster(self) -> Cluster:
-        """The ranks; in the cloud form HCCL numbers them by server, then by device."""
+        """The ranks; in the cloud form HCCL numbers them by server, then by device.
+
+        A process finds its ranks by the name of its pod, so every pod needs a name.
+        """
+        if "" in self._pods:
+            self._reading.stop(INVALID)
         if self._is_lab:
             return Cluster(tuple(self._ranks), self._servers)
         ranks = sorted(self._ranks, key=lambda rank: (rank.server.encode("utf-8", "surrogatepass"), rank.card))
         numbered = [rank._replace(number=number) for number, rank in enumerate(ranks)]
         return Cluster(tuple(numbered), len({rank.server for rank in ranks}))
 
-    def check_pods(self) -> None:
-        """A process finds its ranks by the name of its pod, so every pod needs a name."""
-        if "" in self._pods:
-            self._reading.stop((_GROUPS,), INVALID)
-
-    def read_group(self, group: Any, at: Pointer) -> None:
+    def read_group(self, group: Any) -> None:
         """One group: its counts are read before its instances and compared after them."""
         reading = self._reading
-        self._name(group, "group_name", self._groups, at)
-        declared = _count(reading, group, "instance_count", at)
-        devices = self._lab_counts(group, declared, at) if self._is_lab else _count(reading, group, "device_count", at)
-        instances = reading.items(reading.non_empty(group, "instance_list", at), (*at, "instance_list"))
+        self._name(group, "group_name", self._groups)
+        declared = _count(reading, group, "instance_count")
+        devices = self._lab_counts(group, declared) if self._is_lab else _count(reading, group, "device_count")
+        instances = reading.items(reading.non_empty(group, "instance_list"))
         before = len(self._ranks)
-        for index, instance in enumerate(instances):
-            self._read_instance(instance, (*at, "instance_list", index), is_alone=len(instances) == 1)
+        for instance in instances:
+            self._read_instance(instance, is_alone=len(instances) == 1)
         if declared != len(instances) or devices != len(self._ranks) - before:
-            reading.stop(at)
+            reading.stop()
 
-    def _lab_counts(self, group: Any, declared: int, at: Pointer) -> int:
-        devices = _count(self._reading, group, "device_num", at)
-        servers = _count(self._reading, group, "server_num", at)
-        if devices % servers or devices // servers not in _AVERAGES:
-            self._reading.stop((*at, "server_num"))
-        if declared != devices:
-            self._reading.stop((*at, "instance_count"))
+    def _lab_counts(self, group: Any, declared: int) -> int:
+        devices = _count(self._reading, group, "device_num")
+        servers = _count(self._reading, group, "server_num")
+        if devices % servers or devices // servers not in _AVERAGES or declared != devices:
+            self._reading.stop()
         self._servers += servers
         return devices
 
-    def _read_instance(self, instance: Any, at: Pointer, *, is_alone: bool) -> None:
+    def _read_instance(self, instance: Any, *, is_alone: bool) -> None:
         reading = self._reading
-        server = reading.text(instance, "server_id", at)
+        server = reading.text(instance, "server_id")
         if not 1 <= bytes_of(server) <= MAX_SERVER_ID:
-            reading.stop((*at, "server_id"))
-        devices = reading.non_empty(instance, "devices", at)
-        rank = reading.text(instance, "rank_id", at) if self._is_lab else "0"
+            reading.stop()
+        devices = reading.non_empty(instance, "devices")
+        rank = reading.text(instance, "rank_id") if self._is_lab else "0"
         if not self._is_lab:
-            self._name(instance, "pod_name", self._pods, at)
-        for index, device in enumerate(reading.items(devices, (*at, "devices"))):
-            place = (*at, "devices", index)
-            card = reading.unsigned(reading.text(device, "device_id", place), (*place, "device_id"))
+            self._name(instance, "pod_name", self._pods)
+        for index, device in enumerate(reading.items(devices)):
+            card = reading.unsigned(reading.text(device, "device_id"))
             if card > (self._product.max_device_id if self._is_lab else _MAX_CLOUD_CARD):
-                reading.stop((*place, "device_id"))
-            address = self._address(device, place) if self._is_lab or not is_alone else None
+                reading.stop()
+            address = self._address(device) if self._is_lab or not is_alone else None
             if self._is_lab and index:  # one rank for several devices
-                reading.stop((*at, "devices"), INVALID)
-            number = reading.unsigned(rank, (*at, "rank_id"), INVALID)
-            self._ranks.append(Rank(number, server, card, place, ips=(address,)))
+                reading.stop(INVALID)
+            self._ranks.append(Rank(reading.unsigned(rank, INVALID), server, card, ips=(address,)))
 
-    def _address(self, device: Any, at: Pointer) -> Address | None:
-        text = self._reading.text(device, "device_ip", at)
+    def _address(self, device: Any) -> Address | None:
+        text = self._reading.text(device, "device_ip")
         if not text:
             return None
-        at = (*at, "device_ip")
-        address = usable(self._reading.address(text, at)) or self._reading.stop(at, INVALID)
-        self._reading.unique(text, self._addresses, at)
+        address = usable(self._reading.address(text)) or self._reading.stop(INVALID)
+        self._reading.unique(text, self._addresses)
         return address
 
-    def _name(self, holder: Any, key: str, pool: set[str], at: Pointer) -> None:
-        name = self._reading.text(holder, key, at)
+    def _name(self, holder: Any, key: str, pool: set[str]) -> None:
+        name = self._reading.text(holder, key)
         if bytes_of(name) > MAX_NAME:
-            self._reading.stop((*at, key))
-        self._reading.unique(name, pool, (*at, key))
+            self._reading.stop()
+        self._reading.unique(name, pool)

@@ -5,21 +5,13 @@ if it is empty; a string or number counts as a list with one item, in which no k
 """
 
 import re
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 from hccl_kit.table.bounds import MAX_SIGNED, MAX_UNSIGNED
+from hccl_kit.table.finding import INVALID, MISSING, NO_CODE
 from hccl_kit.table.ip import Address, parse_address
-from hccl_kit.table.pointer import Pointer
 
-MISSING, INVALID = "EI0017", "EI0014"
 _NUMBER = r"[ \t\n\v\f\r]*([+-]?)0*([0-9]{0,20})(?<=[0-9])(?![0-9])"
-
-
-class Stop(NamedTuple):
-    """The first error of HCCL: its code (None: HCCL only logs), and its place."""
-
-    code: str | None
-    at: Pointer
 
 
 class StopError(Exception):
@@ -27,71 +19,72 @@ class StopError(Exception):
 
 
 class Reading:
-    """The errors reported so far. HCCL does not stop at every error, such as a `device_ip` of another type."""
+    """The first code reported so far. HCCL does not stop at every error, such as a `device_ip` of another type."""
 
     def __init__(self) -> None:
-        self.first: Stop | None = None
+        self.code: str | None = None
 
-    def report(self, code: str, at: Pointer) -> None:
-        """Report a code without stopping; only the first code is kept."""
-        self.first = self.first or Stop(code, at)
+    def report(self, code: str) -> None:
+        """Report a code without stopping; only the first one is kept."""
+        if self.code is None:
+            self.code = code
 
-    def stop(self, at: Pointer, code: str | None = None) -> NoReturn:
+    def stop(self, code: str = NO_CODE) -> NoReturn:
         """Stop, with an error code or without one."""
-        self.first = self.first or Stop(code, at)
+        self.report(code)
         raise StopError
 
-    def text(self, holder: Any, key: str, at: Pointer) -> str:
+    def text(self, holder: Any, key: str) -> str:
         """The string under a required key."""
-        value = self.optional(holder, key, at)
-        return value if value is not None else self.stop(at, MISSING)
+        value = self.optional(holder, key)
+        return value if value is not None else self.stop(MISSING)
 
-    def optional(self, holder: Any, key: str, at: Pointer) -> str | None:
+    def optional(self, holder: Any, key: str) -> str | None:
         """The string under an optional key; stops if it has another type."""
         if not (isinstance(holder, dict) and key in holder):
             return None
         value = holder[key]
-        return value if isinstance(value, str) else self.stop((*at, key), MISSING)
+        return value if isinstance(value, str) else self.stop(MISSING)
 
-    def tolerated(self, holder: Any, key: str, at: Pointer) -> str | None:
+    def tolerated(self, holder: Any, key: str) -> str | None:
         """As `optional`, but a value of another type is reported and treated as absent."""
-        value = holder.get(key) if isinstance(holder, dict) else None
-        if isinstance(value, str):
-            return value
-        if isinstance(holder, dict) and key in holder:
-            self.report(MISSING, (*at, key))
+        if not (isinstance(holder, dict) and key in holder):
+            return None
+        if isinstance(holder[key], str):
+            return str(holder[key])
+        self.report(MISSING)
         return None
 
-    def non_empty(self, holder: Any, key: str, at: Pointer) -> Any:
+    def non_empty(self, holder: Any, key: str) -> Any:
         """The value under a key, of any type but not empty."""
         value = holder.get(key) if isinstance(holder, dict) else None
-        return value if size(value) else self.stop((*at, key))
+        return value if size(value) else self.stop()
 
-    def items(self, value: Any, at: Pointer, code: str | None = None) -> list[Any]:
+    def items(self, value: Any, code: str = NO_CODE) -> list[Any]:
         """The items of a list; stops if the value is not a list."""
-        return value if isinstance(value, list) else self.stop(at, code)
+        return value if isinstance(value, list) else self.stop(code)
 
-    def unsigned(self, text: str, at: Pointer, code: str | None = None) -> int:
+    def unsigned(self, text: str, code: str = NO_CODE) -> int:
         """A non-negative integer."""
         value = number(text)
-        return value if value is not None else self.stop(at, code)
+        return value if value is not None else self.stop(code)
 
-    def signed(self, text: str, at: Pointer) -> int:
+    def signed(self, text: str) -> int:
         """A signed integer of 32 bits."""
         value = _leading(text)
-        return value if value is not None and -MAX_SIGNED - 1 <= value <= MAX_SIGNED else self.stop(at)
+        return value if value is not None and -MAX_SIGNED - 1 <= value <= MAX_SIGNED else self.stop()
 
-    def address(self, text: str, at: Pointer) -> Address:
+    def address(self, text: str) -> Address:
         """An IP address of any family; for HCCL it ends at a NUL character before the "%" of an interface."""
         if "\0" in text:
             plain, percent, interface = text.partition("%")
             text = plain.partition("\0")[0] + percent + interface
-        return parse_address(text) or self.stop(at, INVALID)
+        return parse_address(text) or self.stop(INVALID)
 
-    def unique(self, name: str, pool: set[str], at: Pointer) -> None:
+    def unique(self, name: str, pool: set[str]) -> None:
         """Add a name to the pool; stops if it is a duplicate."""
         if name in pool:
-            self.stop(at, INVALID)
+            self.stop(INVALID)
         pool.add(name)
 
 

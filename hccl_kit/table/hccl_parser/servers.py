@@ -6,13 +6,13 @@ The order of the lines is that of HCCL's checks (topoinfo_ranktableConcise.cc).
 from typing import Any, NamedTuple
 
 from hccl_kit.table.bounds import MAX_NAME, MAX_PORT, MAX_SERVER_ID, NO_SDID, bytes_of
+from hccl_kit.table.finding import INVALID
 from hccl_kit.table.hccl_parser.cluster import Cluster, Rank
-from hccl_kit.table.hccl_parser.reading import INVALID, Reading, size
+from hccl_kit.table.hccl_parser.reading import Reading, size
 from hccl_kit.table.ip import Address, split_addresses, usable
-from hccl_kit.table.pointer import Pointer
 from hccl_kit.table.products import Product
 
-_SERVERS, _PODS = "server_list", "super_pod_list"
+_PODS = "super_pod_list"
 _SUPER_POD_VERSION = "1.2"
 
 
@@ -29,86 +29,66 @@ class _Context(NamedTuple):
 
 def read_servers(reading: Reading, table: Any, product: Product) -> Cluster:
     """The ranks of a table of version 1.0 or 1.2."""
-    servers = reading.non_empty(table, _SERVERS, ())
-    declared = reading.optional(table, "server_count", ())
-    if declared is not None and reading.unsigned(declared, ("server_count",)) != size(servers):
-        reading.stop(("server_count",), INVALID)
+    servers = reading.non_empty(table, "server_list")
+    declared = reading.optional(table, "server_count")
+    if declared is not None and reading.unsigned(declared) != size(servers):
+        reading.stop(INVALID)
     names, addresses, ranks = set[str](), set[str](), list[Rank]()
     has_sdids = table["version"] == _SUPER_POD_VERSION
-    for index, server in enumerate(reading.items(servers, (_SERVERS,))):
-        at = (_SERVERS, index)
-        name = _server_id(reading, server, names, at)
-        host = reading.optional(server, "host_ip", at)
-        host_address = None if host is None else usable(reading.address(host, (*at, "host_ip")))
+    for server in reading.items(servers):
+        name = reading.text(server, "server_id")
+        if not 1 <= bytes_of(name) <= MAX_SERVER_ID:
+            reading.stop()
+        reading.unique(name, names)
+        host = reading.optional(server, "host_ip")
+        host_address = None if host is None else usable(reading.address(host))
         context = _Context(name, host_address, size(servers) > 1, has_sdids, product, addresses)
-        devices = reading.items(reading.non_empty(server, "device", at), (*at, "device"))
-        read = [_device(reading, device, context, (*at, "device", d)) for d, device in enumerate(devices)]
+        read = [_device(reading, device, context) for device in reading.items(reading.non_empty(server, "device"))]
         ranks += read
         if any(len(rank.ips) != len(ranks[0].ips) for rank in read):
-            reading.stop((*at, "device"))
+            reading.stop()
     pods = _read_pods(reading, table, ranks, names) if product.has_super_pods and has_sdids else 0
     return Cluster(tuple(ranks), size(servers), pods)
 
 
-def _server_id(reading: Reading, server: Any, names: set[str], at: Pointer) -> str:
-    name = reading.text(server, "server_id", at)
-    at = (*at, "server_id")
-    if not 1 <= bytes_of(name) <= MAX_SERVER_ID:
-        reading.stop(at)
-    reading.unique(name, names, at)
-    return name
-
-
-def _device(reading: Reading, device: Any, context: _Context, at: Pointer) -> Rank:
-    rank = reading.text(device, "rank_id", at)
-    card = reading.unsigned(reading.text(device, "device_id", at), (*at, "device_id"))
+def _device(reading: Reading, device: Any, context: _Context) -> Rank:
+    rank = reading.text(device, "rank_id")
+    card = reading.unsigned(reading.text(device, "device_id"))
     if card > context.product.max_device_id:
-        reading.stop((*at, "device_id"))
-    _port(reading, device, "host_port", at)
-    ips = _addresses(reading, device, context, at)
-    if _port(reading, device, "device_port", at):
-        _port(reading, device, "device_vnic_port", at)
-    position = reading.optional(device, "net_position", at)
-    reading.optional(device, "net_protocol", at)
-    number = reading.unsigned(rank, (*at, "rank_id"), INVALID)
-    sdid = reading.optional(device, "super_device_id", at) if context.has_sdids else None
-    return Rank(
-        number,
-        context.server,
-        card,
-        at,
-        context.host,
-        ips,
-        position == "host",
-        None if sdid is None else reading.unsigned(sdid, (*at, "super_device_id"), INVALID),
-    )
+        reading.stop()
+    _port(reading, device, "host_port")
+    ips = _addresses(reading, device, context)
+    if _port(reading, device, "device_port"):
+        _port(reading, device, "device_vnic_port")
+    position = reading.optional(device, "net_position")
+    reading.optional(device, "net_protocol")
+    number = reading.unsigned(rank, INVALID)
+    text = reading.optional(device, "super_device_id") if context.has_sdids else None
+    sdid = None if text is None else reading.unsigned(text, INVALID)
+    return Rank(number, context.server, card, context.host, ips, position == "host", sdid)
 
 
-def _port(reading: Reading, device: Any, key: str, at: Pointer) -> bool:
+def _port(reading: Reading, device: Any, key: str) -> bool:
     """Whether the port is present; stops if it is not 1 to 65535."""
-    text = reading.optional(device, key, at)
-    if text is not None and not 1 <= reading.unsigned(text, (*at, key)) <= MAX_PORT:
-        reading.stop((*at, key))
+    text = reading.optional(device, key)
+    if text is not None and not 1 <= reading.unsigned(text) <= MAX_PORT:
+        reading.stop()
     return text is not None
 
 
-def _addresses(reading: Reading, device: Any, context: _Context, at: Pointer) -> tuple[Address | None, ...]:
+def _addresses(reading: Reading, device: Any, context: _Context) -> tuple[Address | None, ...]:
     """R12 and R13. On Atlas A3 the address is optional here, since super pods are read later."""
-    text = reading.tolerated(device, "device_ip", at)
-    at = (*at, "device_ip")
+    text = reading.tolerated(device, "device_ip")
     if context.is_one_of_several:
         is_wrong = (text is None and context.host is None) or (not context.product.host_ip_suffices and not text)
         if is_wrong and not context.product.has_super_pods:
-            reading.stop(at, INVALID)
+            reading.stop(INVALID)
     elif text is None and context.host is None and "device_ip" in device:
-        reading.stop(at)
+        reading.stop()
     addresses: list[Address | None] = []
     for part in split_addresses(text):
-        address = usable(reading.address(part, at))
-        if address is None:
-            reading.stop(at, INVALID)
-        reading.unique(part, context.addresses, at)
-        addresses.append(address)
+        addresses.append(usable(reading.address(part)) or reading.stop(INVALID))
+        reading.unique(part, context.addresses)
     return tuple(addresses) or (None,)
 
 
@@ -116,26 +96,23 @@ def _read_pods(reading: Reading, table: Any, ranks: list[Rank], names: set[str])
     """Read the super pods of Atlas A3 (R30, R31) and return their number."""
     if _PODS not in table:
         return 0
-    pods = reading.non_empty(table, _PODS, ())
+    pods = reading.non_empty(table, _PODS)
     taken: set[str] = set()
     pod_of: dict[str, str] = {}
-    for index, pod in enumerate(reading.items(pods, (_PODS,), INVALID)):
-        at = (_PODS, index)
-        name = reading.optional(pod, "super_pod_id", at)
+    for pod in reading.items(pods, INVALID):
+        name = reading.optional(pod, "super_pod_id")
         if name is None:
-            reading.stop(at, INVALID)
+            reading.stop(INVALID)
         if not name:  # reported; its servers are then in no super pod
-            reading.report(INVALID, (*at, "super_pod_id"))
+            reading.report(INVALID)
             continue
         if bytes_of(name) > MAX_NAME:
-            reading.stop((*at, "super_pod_id"))
-        reading.unique(name, taken, (*at, "super_pod_id"))
-        servers = reading.non_empty(pod, "server_list", at)
-        for s, server in enumerate(reading.items(servers, (*at, "server_list"), INVALID)):
-            place = (*at, "server_list", s)
-            server_id = reading.optional(server, "server_id", place)
+            reading.stop()
+        reading.unique(name, taken)
+        for server in reading.items(reading.non_empty(pod, "server_list"), INVALID):
+            server_id = reading.optional(server, "server_id")
             if server_id is None or server_id not in names:
-                reading.stop(place, INVALID)
+                reading.stop(INVALID)
             pod_of[server_id] = name  # of two, the last one counts
     _check_pods(reading, ranks, pod_of)
     return len(pods)
@@ -147,5 +124,5 @@ def _check_pods(reading: Reading, ranks: list[Rank], pod_of: dict[str, str]) -> 
     for rank in ranks:
         pod = pod_of.get(rank.server)
         if pod is None or rank.sdid in (None, NO_SDID) or (pod, rank.sdid) in seen:
-            reading.stop(rank.at)
+            reading.stop()
         seen.add((pod, rank.sdid or 0))

@@ -11,16 +11,16 @@ from tests.groups import cloud, lab
 from tests.tables import json_values
 
 ON_910 = find_product("910")
-NONE, MISSING, INVALID = None, "EI0017", "EI0014"
+NONE, MISSING, INVALID = "", "EI0017", "EI0014"
 GROUP = ("group_list", 0)
 INSTANCE = (*GROUP, "instance_list", 1)
 DEVICE = (*INSTANCE, "devices", 0)
 
 
-def code_of(table: Any) -> str | None:
+def code_of(table: Any) -> str:
     """The code of a table that HCCL refuses."""
-    found = first_error(table, ON_910)
-    return found.code if found else "accepted"
+    code = first_error(table, ON_910)
+    return "accepted" if code is None else code
 
 
 def test_a_valid_table_is_accepted() -> None:
@@ -104,7 +104,7 @@ def test_of_two_errors_the_one_that_is_read_first_has_its_code() -> None:
         lab,
     ):
         table = changed(form(), put(*DEVICE, "device_ip", "x"), put("group_list", 0, "instance_list", 0, "devices", []))
-        assert code_of(table) is NONE, form  # the devices come before those of the next instance
+        assert code_of(table) == NONE, form  # the devices come before those of the next instance
         assert code_of(changed(table, put("group_count", 1))) == MISSING, form
 
 
@@ -123,9 +123,8 @@ def test_the_parser_does_not_depend_on_the_product() -> None:
         "300i-duo",
     ):
         assert first_error(cloud(), find_product(product)) is None, product
-        assert first_error(changed(cloud(), cut("group_count")), find_product(product)) == (MISSING, ()), product
+        assert first_error(changed(cloud(), cut("group_count")), find_product(product)) == MISSING, product
 
 
 def test_an_empty_version_is_not_treated_as_absent() -> None:
-    found = first_error(cloud() | {"version": ""}, ON_910)
-    assert found == (INVALID, ("version",))
+    assert first_error(cloud() | {"version": ""}, ON_910) == INVALID

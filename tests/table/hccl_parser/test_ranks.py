@@ -13,7 +13,7 @@ from tests.groups import cloud
 from tests.tables import json_values, ranks_value, value
 
 ON_A5 = find_product("a5")
-NONE, MISSING, INVALID = None, "EI0017", "EI0014"
+NONE, MISSING, INVALID = "", "EI0017", "EI0014"
 RANK = ("rank_list", 1)
 LEVEL = (*RANK, "level_list", 0)
 ADDRESS = (*LEVEL, "rank_addr_list", 0)
@@ -24,10 +24,10 @@ def sound() -> Any:
     return changed(ranks_value(4, 2), put(*RANK, "control_plane", dict(PLANE)))
 
 
-def code_of(table: Any) -> str | None:
+def code_of(table: Any) -> str:
     """The code of a table that HCCL refuses."""
-    found = first_error(table, ON_A5)
-    return found.code if found else "accepted"
+    code = first_error(table, ON_A5)
+    return "accepted" if code is None else code
 
 
 def test_values_that_hccl_accepts() -> None:
@@ -112,9 +112,9 @@ def test_a_second_backup_is_refused() -> None:
 
 def test_of_two_errors_the_one_that_is_read_first_has_its_code() -> None:
     table = changed(sound(), put(*ADDRESS, "addr", "x"), put("rank_list", 2, "level_list", 5))
-    assert code_of(table) is NONE
+    assert code_of(table) == NONE
     assert code_of(changed(table, cut("rank_list", 0, "device_id"))) == MISSING
-    assert code_of(changed(sound(), put("rank_count", 9), put("rank_list", 3, "rank_id", None))) is NONE
+    assert code_of(changed(sound(), put("rank_count", 9), put("rank_list", 3, "rank_id", None))) == NONE
 
 
 @given(json_values)
@@ -136,7 +136,7 @@ def test_any_version_is_read_as_2_0() -> None:
 
 def test_the_version_is_checked_after_everything_is_read() -> None:
     assert code_of(changed(sound(), put("version", "1.0"), cut("rank_count"))) == MISSING
-    assert code_of(changed(sound(), put("version", "1.0"), put("detour", "yes"))) is NONE
+    assert code_of(changed(sound(), put("version", "1.0"), put("detour", "yes"))) == NONE
     assert code_of(value(2, 4)) == MISSING
     assert code_of([]) == MISSING
 
@@ -149,4 +149,4 @@ def test_the_code_of_a_table_for_another_product() -> None:
         (cloud(), "a2", NONE),
     ):
         (found,) = check_text(json.dumps(document), "t.json", find_product(product)).findings
-        assert (found.rule, found.hccl_error) == ("HK108", code), (document, product)
+        assert (found.rule, found.hccl_error or NONE) == ("HK108", code), (document, product)
