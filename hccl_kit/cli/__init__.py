@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import gc
 import io
 import os
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
 YOUNG_OBJECTS = 300_000
 """New objects before the collector looks for cycles, instead of 700. The table of 65,536 devices, the largest job of
 HCCL, has 240,000 and no cycles; looking for them would take a third of the time."""
-USUAL = gc.get_threshold()
-gc.set_threshold(YOUNG_OBJECTS)  # while modules load, too
 
 
 def program(make_parser: Callable[[], Parser], run: Callable[..., int]) -> Callable[..., int]:
@@ -44,7 +41,8 @@ def exit_code_of(body: Callable[[], int]) -> int:
     Exit codes: that of a KitError; 2 for a full disk or a closed standard output; 130 for Ctrl-C; 141 if the reader of
     the output (head, less) has ended.
     """
-    atexit.register(gc.freeze)  # or the interpreter would look for cycles in all modules before it ends (5 ms)
+    threshold = gc.get_threshold()
+    gc.set_threshold(YOUNG_OBJECTS)
     try:
         if sys.stdout is None:
             raise KitError("cli.cli.standard-output-closed", "standard output is closed")
@@ -66,6 +64,8 @@ def exit_code_of(body: Callable[[], int]) -> int:
             EXIT_CANNOT_RUN,
             KitError("cli.cli.reason", "{place}{reason}", place=place, reason=system_reason(error)).render(),
         )
+    finally:
+        gc.set_threshold(*threshold)
     return code
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
@@ -16,7 +15,7 @@ from hccl_kit.base.terminal import in_columns
 from hccl_kit.base.translation import choose_language, leading_language, translated
 from hccl_kit.base.typos import nearest
 from hccl_kit.base.wording import row
-from hccl_kit.cli import USUAL, complain, exit_code_of
+from hccl_kit.cli import complain, exit_code_of
 
 GROUPS: Mapping[str, Mapping[str, str]] = {
     "rank tables": {
@@ -82,8 +81,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     language, words = leading_language(sys.argv[1:] if argv is None else argv)
     verb, *rest = words or [""]
     if verb in VERBS:
-        if verb in GROUPS["training"]:
-            gc.set_threshold(*USUAL)  # the cycles of a training hold tensors
         code: int = import_module(module_of(verb)).main([*language, *rest])
         return code
     choose_language(language)
