@@ -4,19 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from hccl_kit.diagnosis import facts
 from hccl_kit.diagnosis.errors.message import LogMessage, address, card, rank, server
 from hccl_kit.diagnosis.errors.ports import LINK_STAGE
 from hccl_kit.diagnosis.errors.row import KnownError, in_stage
-from hccl_kit.diagnosis.facts import (
-    Card,
-    Fact,
-    Fault,
-    LinkFailed,
-    LinkRow,
-    LinkTimedOut,
-    PeerClosed,
-    Unreachable,
-)
+from hccl_kit.diagnosis.facts import Card, Fact
 
 _FAR_END = (
     "the far end never called this operator: it ended, hangs, or is more than HCCL_CONNECT_TIMEOUT late; see its own"
@@ -37,30 +29,30 @@ _FIX = (
 
 def _timed_out(message: LogMessage) -> Iterator[Fact]:
     if this_rank := message.value("rank"):
-        yield LinkTimedOut(rank(this_rank))
+        yield facts.LinkTimedOut(rank(this_rank))
 
 
 def _row(message: LogMessage) -> Iterator[Fact]:
     """A row of the table of broken links; an address may have its card behind it."""
     peer_address = address((message.value("peer_ip") or "").split("/", maxsplit=1)[0])
-    yield LinkRow(rank(message.value("own")), rank(message.value("peer")), peer_address)
+    yield facts.LinkRow(rank(message.value("own")), rank(message.value("peer")), peer_address)
 
 
 def _link_failed(message: LogMessage) -> Iterator[Fact]:
-    yield LinkFailed(rank(message.value("own")), card(message.value("peer_at")))
+    yield facts.LinkFailed(rank(message.value("own")), card(message.value("peer_at")))
 
 
 def _detected(message: LogMessage) -> Iterator[Fact]:
     source, target = (Card(server(message.value(end)), rank(message.value(f"{end}_card"))) for end in ("own", "peer"))
-    yield Unreachable(source, target)
+    yield facts.Unreachable(source, target)
 
 
 def _no_link(message: LogMessage) -> Iterator[Fact]:
-    yield Fault("EI0006", "HCCL", "a rank timed out waiting for the connection of another", message.shown, True)
+    yield facts.Fault("EI0006", "HCCL", "a rank timed out waiting for the connection of another", message.shown, True)
 
 
 def _peer_closed(_message: LogMessage) -> Iterator[Fact]:
-    yield PeerClosed()
+    yield facts.PeerClosed()
 
 
 ROWS = in_stage(

@@ -2,53 +2,33 @@
 
 from __future__ import annotations
 
+from hccl_kit.diagnosis import facts
 from hccl_kit.diagnosis.errors.row import row_text
-from hccl_kit.diagnosis.facts import (
-    ArgumentMismatch,
-    Connected,
-    ErrorCqe,
-    Fact,
-    Fault,
-    Heartbeat,
-    JoinFailed,
-    LinkFailed,
-    LinkRow,
-    LinkTimedOut,
-    ListenFailed,
-    NeverConnected,
-    OperatorTimedOut,
-    P2PTimedOut,
-    PeerClosed,
-    RootSilent,
-    RootUnreachable,
-    Unreachable,
-    VersionMismatch,
-    Watchdog,
-)
+from hccl_kit.diagnosis.facts import Fact
 
 PHRASES: dict[type, str] = {
-    ListenFailed: "could not listen on a port",
-    LinkTimedOut: "timed out on a link",
-    LinkRow: "timed out on a link",
-    LinkFailed: "could not build a link",
-    P2PTimedOut: "timed out on the link to a card of its server",
-    Unreachable: "found a broken connection",
-    Connected: "counted the ranks that had joined",
-    NeverConnected: "counted the ranks that had not joined",
-    RootUnreachable: "could not reach the root",
-    RootSilent: "got no answer from the root",
-    JoinFailed: "could not join",
-    OperatorTimedOut: "timed out in an operator",
-    Heartbeat: "reported the heartbeat of another rank",
-    ErrorCqe: "lost packets",
-    ArgumentMismatch: "found different arguments on a peer",
-    VersionMismatch: "found a different release on a peer",
-    PeerClosed: "lost the connection to a peer",
-    Watchdog: "timed out in a collective",
+    facts.ListenFailed: "could not listen on a port",
+    facts.LinkTimedOut: "timed out on a link",
+    facts.LinkRow: "timed out on a link",
+    facts.LinkFailed: "could not build a link",
+    facts.P2PTimedOut: "timed out on the link to a card of its server",
+    facts.Unreachable: "found a broken connection",
+    facts.Connected: "counted the ranks that had joined",
+    facts.NeverConnected: "counted the ranks that had not joined",
+    facts.RootUnreachable: "could not reach the root",
+    facts.RootSilent: "got no answer from the root",
+    facts.JoinFailed: "could not join",
+    facts.OperatorTimedOut: "timed out in an operator",
+    facts.Heartbeat: "reported the heartbeat of another rank",
+    facts.ErrorCqe: "lost packets",
+    facts.ArgumentMismatch: "found different arguments on a peer",
+    facts.VersionMismatch: "found a different release on a peer",
+    facts.PeerClosed: "lost the connection to a peer",
+    facts.Watchdog: "timed out in a collective",
 }
 OTHER = "reported an error"
 
 
 def phrase(fact: Fact) -> str:
     """What happened, for a timeline: a text of the tables of errors."""
-    return row_text(fact.kind if isinstance(fact, Fault) else PHRASES.get(type(fact), OTHER))
+    return row_text(fact.kind if isinstance(fact, facts.Fault) else PHRASES.get(type(fact), OTHER))
