@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from hccl_kit.diagnosis.errors.message import LogMessage
-from hccl_kit.diagnosis.errors.row import KnownError
+from hccl_kit.diagnosis.errors.row import KnownError, known
 from hccl_kit.diagnosis.facts import Fact, Progress
 from hccl_kit.diagnosis.moments import time_of
 
@@ -24,18 +24,18 @@ def _step(message: LogMessage) -> Iterator[Fact]:
 
 
 ROWS: tuple[KnownError, ...] = (
-    KnownError(
-        "a step of training: what went wrong before it did not end the job",
-        role="fact",
+    known(
+        """fact needs_context
+a step of training: what went wrong before it did not end the job
+says: step {step}
+""",
         patterns=(
             r"\biteration +(?P<step>[0-9]{1,12})/ {0,12}[0-9]{1,12} \|",
             r" step: (?P<step>[0-9]{1,12}), loss is ",
             r"step:\[ {0,12}(?P<step>[0-9]{1,12})/ {0,12}[0-9]{1,12}\], ?loss",
             r"\{'loss': .{1,300}'epoch': '?(?P<step>[0-9]{1,6})",
         ),
-        says=("step {step}",),
         example=" iteration       20/     500 | consumed samples:         640 | lm loss: 9.1E+00 |",
         fact=_step,
-        needs_context=True,
     ),
 )
