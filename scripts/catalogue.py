@@ -33,7 +33,7 @@ from hccl_kit.diagnosis.errors.row import FIX, ROLES, TEXTS
 from hccl_kit.diagnosis.errors.table import ROWS
 from hccl_kit.diagnosis.logs.faults import CONSEQUENCES
 from hccl_kit.diagnosis.variable_pages import PAGES
-from hccl_kit.diagnosis.verdict.phrases import OTHER, PHRASES
+from hccl_kit.diagnosis.verdict.names import OTHER, PHRASES
 from hccl_kit.launch.emitters import PLACES
 from hccl_kit.launch.recorders import RECORDERS
 from hccl_kit.preflight.rules.variable_values import BY_PRODUCT, VALUES, WORDS

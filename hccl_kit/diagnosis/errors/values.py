@@ -1,4 +1,7 @@
-"""Lines that state what is in effect: variables, settings of a group, interfaces, stages."""
+"""Lines that state what is in effect: variables, settings of a group, interfaces, stages; and steps of training.
+
+Steps as Megatron, MindSpore's LossMonitor, MindFormers and the trainer of Hugging Face print them (2024 to 2026).
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,8 @@ from collections.abc import Iterator
 
 from hccl_kit.diagnosis.errors.message import MAX_WORD, LogMessage, whole
 from hccl_kit.diagnosis.errors.row import KnownError, known
-from hccl_kit.diagnosis.facts import Fact, Fault, Setting
+from hccl_kit.diagnosis.facts import Fact, Fault, Progress, Setting
+from hccl_kit.diagnosis.moments import time_of
 
 _SETTING = re.compile(
     r"(?P<name>(?:HCCL|ASCEND)_[A-Z0-9_]{1,60})\"?(?: [a-z]{1,20}){1,8}(?:, ?\w{1,40})? ?\[(?P<value>[^\[\]]{0,1024})\]"
@@ -37,7 +41,31 @@ def _stage_failed(message: LogMessage) -> Iterator[Fact]:
     yield Fault(code, "HCCL", kind, message.shown)
 
 
+_DATE = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2}[- T][0-9]{2}:[0-9]{2}:[0-9]{2})(?:[.,]([0-9]{3}))?")
+
+
+def _step(message: LogMessage) -> Iterator[Fact]:
+    if message.level in (None, "INFO"):
+        date = _DATE.search(message.text, 0, message.match.start())
+        when = time_of(date[1], date[2], None) if date else None
+        yield Progress(int(message.match["step"]), message.time if when is None else when)
+
+
 ROWS: tuple[KnownError, ...] = (
+    known(
+        """fact needs_context
+a step of training: what went wrong before it did not end the job
+says: step {step}
+""",
+        patterns=(
+            r"\biteration +(?P<step>[0-9]{1,12})/ {0,12}[0-9]{1,12} \|",
+            r" step: (?P<step>[0-9]{1,12}), loss is ",
+            r"step:\[ {0,12}(?P<step>[0-9]{1,12})/ {0,12}[0-9]{1,12}\], ?loss",
+            r"\{'loss': .{1,300}'epoch': '?(?P<step>[0-9]{1,6})",
+        ),
+        example=" iteration       20/     500 | consumed samples:         640 | lm loss: 9.1E+00 |",
+        fact=_step,
+    ),
     known(r"""fact
 the interface that HCCL chose for the host network
 line: get host ip success[^\n]{0,40}?\[?(?P<ip>[0-9a-fA-F.:%\w]{7,60})?

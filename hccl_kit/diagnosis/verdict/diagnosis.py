@@ -14,8 +14,6 @@ Blame = Literal["program", "card"]
 """What is at fault: the program, which would fail again, or a card with its port, which stays broken."""
 Where = Literal["rank", "host", "pair", "group", "all"]
 """What a cause is at: one rank, a host with all its ranks, two ranks, several, or every rank of the job."""
-Span = tuple[float, float]
-"""The first and the last time of something, as in an Event."""
 Moment = tuple[float | None, str, Place]
 """A corrected time, a phrase and a place."""
 

@@ -13,7 +13,7 @@ from hccl_kit.diagnosis import facts
 from hccl_kit.diagnosis.errors.message import NO_ADDRESS
 from hccl_kit.diagnosis.facts import Card, Event, Process
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect
-from hccl_kit.diagnosis.verdict.record import OWN, Record
+from hccl_kit.diagnosis.verdict.records import OWN, Record
 from hccl_kit.diagnosis.verdict.work import Work, is_later
 from hccl_kit.table.model import RankTable
 

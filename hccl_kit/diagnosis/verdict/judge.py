@@ -15,9 +15,9 @@ from hccl_kit.diagnosis.verdict.clocks import AGREEMENT, Clocks, apart, estimate
 from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis, FirstFault, Moment, RankLine, Wait, where
 from hccl_kit.diagnosis.verdict.endings import ended
 from hccl_kit.diagnosis.verdict.job import Job, Rank
-from hccl_kit.diagnosis.verdict.phrases import phrase
-from hccl_kit.diagnosis.verdict.record import Record
-from hccl_kit.diagnosis.verdict.together import with_times
+from hccl_kit.diagnosis.verdict.names import phrase
+from hccl_kit.diagnosis.verdict.records import Record
+from hccl_kit.diagnosis.verdict.runs import with_times
 from hccl_kit.diagnosis.verdict.waits import WAITING, cascade, waits
 from hccl_kit.table.model import RankTable
 

@@ -11,7 +11,7 @@ from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, cannot_tell, or
 from hccl_kit.diagnosis.verdict.causes.recorded import end_in_order
 from hccl_kit.diagnosis.verdict.job import Job
 from hccl_kit.diagnosis.verdict.names import rank_list
-from hccl_kit.diagnosis.verdict.record import OWN, Entry, Record
+from hccl_kit.diagnosis.verdict.records import OWN, Entry, Record
 
 
 def left_early(case: Case) -> Cause | None:

@@ -18,7 +18,7 @@ from hccl_kit.diagnosis.verdict.causes.collectives import named_entry
 from hccl_kit.diagnosis.verdict.diagnosis import Certainty
 from hccl_kit.diagnosis.verdict.job import Job
 from hccl_kit.diagnosis.verdict.names import rank_list
-from hccl_kit.diagnosis.verdict.record import OWN, Entry
+from hccl_kit.diagnosis.verdict.records import OWN, Entry
 
 FRONT = 3
 """How many of the last collectives that all ranks reached are compared: an earlier divergence did not stop the job."""

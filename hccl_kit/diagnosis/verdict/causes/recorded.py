@@ -18,7 +18,7 @@ from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, ClockTime, cann
 from hccl_kit.diagnosis.verdict.diagnosis import Certainty, Suspect
 from hccl_kit.diagnosis.verdict.endings import ended, fix_of_kill, of_exception
 from hccl_kit.diagnosis.verdict.names import rank_list
-from hccl_kit.diagnosis.verdict.record import End, Record
+from hccl_kit.diagnosis.verdict.records import End, Record
 
 STILL = 4.0
 """Seconds without a sign of life, which comes every second, after which a process stands still."""
