@@ -33,7 +33,7 @@ from hccl_kit.diagnosis.errors.row import FIX, ROLES, TEXTS
 from hccl_kit.diagnosis.errors.table import ROWS
 from hccl_kit.diagnosis.logs.faults import CONSEQUENCES
 from hccl_kit.diagnosis.variable_pages import PAGES
-from hccl_kit.diagnosis.verdict.phrases import OTHER, PHRASES
+from hccl_kit.diagnosis.verdict.names import OTHER, PHRASES
 from hccl_kit.launch.emitters import PLACES
 from hccl_kit.launch.recorders import RECORDERS
 from hccl_kit.preflight.rules.variable_values import BY_PRODUCT, VALUES, WORDS
@@ -46,6 +46,8 @@ SYSTEM_ERRORS = (
 TABLES = (HELP, TEXTS, TITLES, SECTIONS, WORDS)
 """The ids that the texts of a table share."""
 _PACKAGE = Path(hccl_kit.__file__).parent
+_PAGE = Path(__file__).with_name("error_page.py")
+"""Its page of errors is in both languages too."""
 _MAKERS = ("Message", "KitError", "ParseError", "cannot_tell", "verdict")
 _EPOCH = datetime(2026, 1, 1, tzinfo=timezone.utc)
 """The date in both files, which are the same for the same messages."""
@@ -55,7 +57,7 @@ def messages() -> Iterator[tuple[str, str]]:
     """Id and template of every message, in the order of the sources; then the texts of tables."""
     yield from ((f"base.{name}", "{words}") for name in SYSTEM_ERRORS)
     yield from (*PROBLEMS.items(), *OF_AGENT.items())
-    for path in sorted(_PACKAGE.rglob("*.py")):
+    for path in (*sorted(_PACKAGE.rglob("*.py")), _PAGE):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
                 yield from _messages_of(node.func.id, node)

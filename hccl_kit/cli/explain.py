@@ -40,7 +40,7 @@ from hccl_kit.cli import program
 from hccl_kit.cli.command import next_step
 from hccl_kit.cli.options import add_product
 from hccl_kit.diagnosis.answer_text import as_page
-from hccl_kit.diagnosis.explanation import Explanation
+from hccl_kit.diagnosis.known_lines import Explanation
 from hccl_kit.diagnosis.log_reading import explain_log, open_log, opened
 from hccl_kit.diagnosis.lookup import explain
 from hccl_kit.table.document import decode

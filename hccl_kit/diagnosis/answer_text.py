@@ -13,7 +13,7 @@ from hccl_kit.check.rule_pages import severities, translated_sections
 from hccl_kit.diagnosis.errors.answers import Answer
 from hccl_kit.diagnosis.errors.row import ROLES, TEXTS
 from hccl_kit.diagnosis.errors.table import BY_CODE
-from hccl_kit.diagnosis.explanation import Explanation
+from hccl_kit.diagnosis.known_lines import Explanation
 
 MAX_PAGES = 3
 """With more rules than this, each is shown on one line."""

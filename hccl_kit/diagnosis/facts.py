@@ -442,6 +442,18 @@ class Event(NamedTuple):
     fact: Fact
 
 
+class Noted(NamedTuple):
+    """A fact with all that its line says about it: of an Event, the file adds the place and the process."""
+
+    line: int
+    fact: Fact
+    time: float | None = None
+    is_error: bool = False
+    pid: int | None = None
+    rank: int | None = None
+    server: str | None = None
+
+
 class LogFile(NamedTuple):
     """A file that was read, whether it states facts or not: a rank with a log but without errors is a fact too.
 

@@ -1,18 +1,19 @@
-"""The most telling line of many, and what is known about it."""
+"""The most telling line of many, what is known about it, and the rules that match."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence, Set
 from itertools import islice
+from typing import NamedTuple
 
 from hccl_kit.base.message import Message
+from hccl_kit.check.rule import Rule
 from hccl_kit.diagnosis.catalogue import CATALOGUE, rule_ids_of
 from hccl_kit.diagnosis.errors.answers import Answer, answer_of, candidates, is_of_tables, tells_more
 from hccl_kit.diagnosis.errors.line_values import bounded, variables_in
 from hccl_kit.diagnosis.errors.row import KnownError, words_of
 from hccl_kit.diagnosis.errors.table import may_have_code
-from hccl_kit.diagnosis.explanation import Explanation
 
 MAX_LINE = 16 << 10
 """Characters of a line that are searched."""
@@ -150,3 +151,18 @@ def _rules_of_answer(answer: Answer) -> Iterator[str]:
     yield from answer.row.rules
     for variable in [answer.row.variable] if answer.row.patterns else variables_in(answer.text):
         yield from rule_ids_of(variable)
+
+
+class Explanation(NamedTuple):
+    """What is known about a text.
+
+    `codes` are those in it, `answers` what its most telling line says and, if that is one about a rank table, all
+    others about it; `notes` are sentences about this text, `rules` the matching rules in order of their ids.
+    `is_exact`: the text is more specific than its code, so not all rules of the code match.
+    """
+
+    codes: tuple[str, ...]
+    answers: tuple[Answer, ...]
+    notes: tuple[str, ...]
+    rules: tuple[Rule[...], ...]
+    is_exact: bool

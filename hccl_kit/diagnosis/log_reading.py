@@ -14,8 +14,7 @@ from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
 from hccl_kit.base.translation import translated
 from hccl_kit.base.wording import system_reason
-from hccl_kit.diagnosis.explanation import Explanation
-from hccl_kit.diagnosis.known_lines import MAX_LINE, explain_lines
+from hccl_kit.diagnosis.known_lines import MAX_LINE, Explanation, explain_lines
 from hccl_kit.diagnosis.logs.sources import cannot_read
 
 MAX_BYTES = 64 << 20

@@ -12,8 +12,7 @@ from hccl_kit.diagnosis.catalogue import CATALOGUE, rule_ids_of
 from hccl_kit.diagnosis.errors.answers import Answer
 from hccl_kit.diagnosis.errors.row import TEXTS, KnownError
 from hccl_kit.diagnosis.errors.table import BY_CODE, codes_in, only_maybe
-from hccl_kit.diagnosis.explanation import Explanation
-from hccl_kit.diagnosis.known_lines import explain_lines
+from hccl_kit.diagnosis.known_lines import Explanation, explain_lines
 from hccl_kit.diagnosis.variable_pages import PAGES, VariablePage
 from hccl_kit.preflight.rules.variable_verdict import in_words, verdict_in_words
 

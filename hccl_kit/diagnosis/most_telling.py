@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.diagnosis.errors.answers import tells_more
-from hccl_kit.diagnosis.explanation import Explanation
-from hccl_kit.diagnosis.known_lines import explain_lines
+from hccl_kit.diagnosis.known_lines import Explanation, explain_lines
 from hccl_kit.diagnosis.log_reading import lines_of, open_log
 from hccl_kit.diagnosis.logs.sources import listing
 

@@ -3,8 +3,7 @@
 import pytest
 
 from hccl_kit.diagnosis.answer_text import as_page
-from hccl_kit.diagnosis.explanation import Explanation
-from hccl_kit.diagnosis.known_lines import explain_lines
+from hccl_kit.diagnosis.known_lines import Explanation, explain_lines
 from hccl_kit.diagnosis.lookup import explain
 
 HEAD = "[ERROR] HCCL(4711,train):2026-02-03-04:05:06.007.008 [some_file.cc:12] [4712]"

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.diagnosis import log_reading
-from hccl_kit.diagnosis.explanation import Explanation
-from hccl_kit.diagnosis.known_lines import MAX_LINE
+from hccl_kit.diagnosis.known_lines import MAX_LINE, Explanation
 from hccl_kit.diagnosis.log_reading import explain_log, open_log
 
 TELLING = b"EI0020: Failed to enable listening for the NPU network adapter socket. Reason: x\n"

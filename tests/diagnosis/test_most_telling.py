@@ -9,8 +9,7 @@ import pytest
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.diagnosis import most_telling as module
-from hccl_kit.diagnosis.explanation import Explanation
-from hccl_kit.diagnosis.known_lines import explain_lines
+from hccl_kit.diagnosis.known_lines import Explanation, explain_lines
 from hccl_kit.diagnosis.most_telling import most_telling
 
 CAUSE = "ImportError: libascend_hal.so: cannot open shared object file: No such file or directory\n"

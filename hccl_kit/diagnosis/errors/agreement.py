@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from hccl_kit.diagnosis.errors.message import MAX_WORD, LogMessage, rank, whole
 from hccl_kit.diagnosis.errors.ports import LINK_STAGE
-from hccl_kit.diagnosis.errors.row import KnownError, in_stage
+from hccl_kit.diagnosis.errors.row import in_stage, known
 from hccl_kit.diagnosis.facts import ArgumentMismatch, Fact, VersionMismatch
 
 COMMANDS: Mapping[str, str] = {
@@ -78,83 +78,83 @@ _VERSIONS = (
 """EI0008 to its releases: 8.5.0 with a tag, 9.0.0 with `local version is`, newer ones with the package before it."""
 
 _OF_TORCH = (
-    KnownError(
-        "torch compared the collectives of all ranks, and they differ (TORCH_DISTRIBUTED_DEBUG=DETAIL)",
-        role="symptom",
-        patterns=(
-            r"mismatch between collectives on ranks\. Rank (?P<rank>[0-9]{1,8}) is running collective:"
-            r" ?CollectiveFingerPrint\((?P<own>[^()\n]{1,1000})[^\n]{0,600}?but Rank (?P<peer>[0-9]{1,8}) is running"
-            r" collective: ?CollectiveFingerPrint\((?P<other>[^()\n]{1,1000})",
-        ),
-        mentions=(r"Detected mismatch between collectives on ranks",),
-        example="RuntimeError: Detected mismatch between collectives on ranks. Rank 1 is running collective:"
-        " CollectiveFingerPrint(SequenceNumber=7, OpType=ALLREDUCE, TensorShape=[25], TensorDtypes=Float,"
-        " TensorDeviceTypes=TensorOptions(dtype=float (default), device=npu)), but Rank 0 is running collective:"
-        " CollectiveFingerPrint(SequenceNumber=7, OpType=ALLREDUCE, TensorShape=[25], TensorDtypes=Half,"
-        " TensorDeviceTypes=TensorOptions(dtype=float (default), device=npu)).",
+    known(
+        r"""symptom
+torch compared the collectives of all ranks, and they differ (TORCH_DISTRIBUTED_DEBUG=DETAIL)
+line: mismatch between collectives on ranks\. Rank (?P<rank>[0-9]{1,8}) is running collective: ?CollectiveFingerPrint\((
+    ?P<own>[^()\n]{1,1000})[^\n]{0,600}?but Rank (?P<peer>[0-9]{1,8}) is running collective: ?CollectiveFingerPrint\((?P
+    <other>[^()\n]{1,1000})
+mention: Detected mismatch between collectives on ranks
+example: RuntimeError: Detected mismatch between collectives on ranks. Rank 1 is running collective:
+    CollectiveFingerPrint(SequenceNumber=7, OpType=ALLREDUCE, TensorShape=[25], TensorDtypes=Float,
+    TensorDeviceTypes=TensorOptions(dtype=float (default), device=npu)), but Rank 0 is running collective:
+    CollectiveFingerPrint(SequenceNumber=7, OpType=ALLREDUCE, TensorShape=[25], TensorDtypes=Half,
+    TensorDeviceTypes=TensorOptions(dtype=float (default), device=npu)).
+says: rank {rank} has {own}, rank {peer} has {other}
+apart: compare these lines of all ranks: all others name the odd one, which names another
+""",
         fact=_fingerprints,
-        says=("rank {rank} has {own}, rank {peer} has {other}",),
         causes=_DIVERGED,
-        tells_apart="compare these lines of all ranks: all others name the odd one, which names another",
         fix=_FIX,
     ),
 )
 ROWS = _OF_TORCH + in_stage(
     LINK_STAGE,
-    KnownError(
-        "the ranks have different parameters for one operator. No rule of a table detects this: check that all"
-        " ranks run the same program with the same options",
-        codes=("EI0005",),
+    known(
+        """cause EI0005
+the ranks have different parameters for one operator. No rule of a table detects this: check that all ranks run the same
+    program with the same options
+apart: HCCL_ENTRY_LOG_ENABLE=1, then compare the Entry-Hccl... lines of all ranks
+""",
         causes=_DIVERGED,
-        tells_apart="HCCL_ENTRY_LOG_ENABLE=1, then compare the Entry-Hccl... lines of all ranks",
         fix=_FIX,
     ),
-    KnownError(
-        "two ranks called different operators, or one operator with different arguments",
-        codes=("EI0005",),
-        patterns=(
-            r"CMD information (?![Vv]ersion)(?P<field>[\w ]{1,40}?) ?check"
-            r" fail[^\[\n]{0,40}?local ?\[(?P<own>[^\]\n]{0,512})\],"
-            r" ?remote ?\[(?P<other>[^\]\n]{0,512})\]",
-            r"inconsistent between ranks ?:[^\n]{0,200}?\bparameter ?\[(?P<field>\w{1,40})\], ?local ?\[(?P<own>[^\]\n]"
-            r"{0,160})\], ?remote ?\[(?P<other>[^\]\n]{0,160})\]",
-            r"inconsistent between ranks ?: ?parameter (?P<field>\w{1,40}), ?local end (?P<own>[^\s,]{1,80}), ?remote"
-            r" end "
-            r"(?P<other>[^\s,]{1,80})",
-            r"parameters of operator (?P<operator>\S{1,60}) are inconsistent between ranks, ?parameter "
-            r"(?P<field>\S{1,40}) is (?P<own>[^\n]{1,80}?) on the local rank and (?P<other>[^\n]{1,80}?) on the"
-            r" remote rank",
-            r"check opinfo"
-            r" inconsistent\.? ?identifier ?\[(?P<group>[^\]\n]{0,200})\] ?index ?\[(?P<index>[0-9]{1,12})\],?"
-            r" ?local ?\((?P<own>[^()\n]{0,240})\); ?remote ?\((?P<other>[^()\n]{0,240})\)",
-        ),
-        mentions=(
-            r"\bOp Inconsistent Occurred",
-            r"arguments for collective communication are inconsistent between ranks",
-            r"\[InitChannelStage\]\[ParameterConflict\]",
-        ),
-        example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78]CMD information count check"
-        " fail. local[10], remote[20]",
+    known(
+        r"""cause EI0005
+two ranks called different operators, or one operator with different arguments
+line: CMD information (?![Vv]ersion)(?P<field>[\w ]{1,40}?) ?check fail[^\[\n]{0,40}?local ?\[(?P<own>
+    [^\]\n]{0,512})\], ?remote ?\[(?P<other>[^\]\n]{0,512})\]
+line: inconsistent between ranks ?:[^\n]{0,200}?\bparameter ?\[(?P<field>\w{1,40})\], ?local ?\[(?P<own>
+    [^\]\n]{0,160})\], ?remote ?\[(?P<other>[^\]\n]{0,160})\]
+line: inconsistent between ranks ?: ?parameter (?P<field>\w{1,40}), ?local end (?P<own>
+    [^\s,]{1,80}), ?remote end (?P<other>[^\s,]{1,80})
+line: parameters of operator (?P<operator>\S{1,60}) are inconsistent between ranks, ?parameter (?P<field>\S{1,40}) is (?
+    P<own>[^\n]{1,80}?) on the local rank and (?P<other>[^\n]{1,80}?) on the remote rank
+line: check opinfo inconsistent\.? ?identifier ?\[(?P<group>[^\]\n]{0,200})\] ?index ?\[(?P<index>
+    [0-9]{1,12})\],? ?local ?\((?P<own>[^()\n]{0,240})\); ?remote ?\((?P<other>[^()\n]{0,240})\)
+mention: \bOp Inconsistent Occurred
+mention: arguments for collective communication are inconsistent between ranks
+mention: \[InitChannelStage\]\[ParameterConflict\]
+example: [ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78]CMD information count check fail.
+    local[10], remote[20]
+says: {field} is {own} here and {other} at the far end
+says: operator {index} of {group} is {own} here and {other} at the far end
+says: the operator is {operator}
+apart: the far end: the createLink line below; then "Entry-Hccl" lines with HCCL_ENTRY_LOG_ENABLE=1
+""",
         fact=_arguments,
-        says=(
-            "{field} is {own} here and {other} at the far end",
-            "operator {index} of {group} is {own} here and {other} at the far end",
-            "the operator is {operator}",
-        ),
         causes=_DIVERGED,
-        tells_apart='the far end: the createLink line below; then "Entry-Hccl" lines with HCCL_ENTRY_LOG_ENABLE=1',
         fix=_FIX,
     ),
-    KnownError(
-        "the ranks run with different releases of CANN",
-        codes=("EI0008",),
-        causes=("one image or host has another CANN (toolkit, ops or HCCL)",),
-        tells_apart="cat /usr/local/Ascend/ascend-toolkit/latest/version.cfg on every host and in every container",
-        fix="install one release of CANN everywhere",
-    ),
-    KnownError(
-        "the ranks run with different releases of HCCL",
-        codes=("EI0008",),
+    known("""cause EI0008
+the ranks run with different releases of CANN
+cause: one image or host has another CANN (toolkit, ops or HCCL)
+apart: cat /usr/local/Ascend/ascend-toolkit/latest/version.cfg on every host and in every container
+fix: install one release of CANN everywhere
+"""),
+    known(
+        r"""cause EI0008
+the ranks run with different releases of HCCL
+mention: \[InitChannelStage\]\[VersionConflict\]
+mention: HCCL versions are inconsistent
+example: [ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78]Inconsistent HCCL Versions.
+    local_version 7.1, remote_version 8.2.
+says: here {own}, at the far end {other}
+cause: one image or host has another CANN
+apart: cat /usr/local/Ascend/ascend-toolkit/latest/version.cfg on every host and in every container
+fix: install one release of CANN everywhere
+rule: HK616
+""",
         patterns=(
             r"(?:HCCL|hccl|CANN|The [\w ()-]{2,60}) versions are inconsistent" + _VERSIONS,
             r"Inconsistent [\w ()-]{2,60} Versions" + _VERSIONS,
@@ -162,17 +162,6 @@ ROWS = _OF_TORCH + in_stage(
             r" version)? ?\[(?P<own>[^\]\n]{0,80})\],?"
             r" ?remote(?: version)? ?\[(?P<other>[^\]\n]{0,80})\]",
         ),
-        mentions=(
-            r"\[InitChannelStage\]\[VersionConflict\]",
-            r"HCCL versions are inconsistent",
-        ),
-        example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78]Inconsistent HCCL Versions."
-        " local_version 7.1, remote_version 8.2.",
         fact=_versions,
-        says=("here {own}, at the far end {other}",),
-        causes=("one image or host has another CANN",),
-        tells_apart="cat /usr/local/Ascend/ascend-toolkit/latest/version.cfg on every host and in every container",
-        fix="install one release of CANN everywhere",
-        rules=("HK616",),
     ),
 )

@@ -5,14 +5,23 @@ Seen with `hccl-kit run`, util-linux 2.38 (setsid, setpriv), coreutils 9.1, Slur
 
 from __future__ import annotations
 
-from hccl_kit.diagnosis.errors.row import KnownError, in_stage
+from hccl_kit.diagnosis.errors.row import KnownError, in_stage, known
 
 _STARTER = r"\b(?:setsid|setpriv|nohup|env|timeout|taskset): (?:failed to (?:execute|run command) )?"
 _PATH = r"['‘]?(?P<path>[^\s'’:]{1,200})['’]?"
 ROWS: tuple[KnownError, ...] = in_stage(
     "start of a process",
-    KnownError(
-        "the command that starts the program is not there",
+    known(
+        """cause in_output
+the command that starts the program is not there
+example: cannot start: [Errno 2] No such file or directory: 'trian.py'
+says: {path} is not there
+cause: a typing error in the command
+cause: a path that counts from another folder than the one in which the job was started
+cause: the program is on another server only, or not in the image of the container
+apart: ls -l PATH and command -v PROGRAM, where the rank runs
+fix: correct the command; every server and every container needs the program at this path
+""",
         patterns=(
             rf"cannot start: \[Errno 2\] No such file or directory: {_PATH}",
             rf"{_STARTER}{_PATH}: No such file or directory",
@@ -20,39 +29,32 @@ ROWS: tuple[KnownError, ...] = in_stage(
             rf"can't open file {_PATH}: \[Errno 2\] No such file or directory",
             r"/python[0-9.]{0,5}: No module named (?P<path>[\w.]{1,200})",
         ),
-        example="cannot start: [Errno 2] No such file or directory: 'trian.py'",
-        in_output=True,
-        says=("{path} is not there",),
-        causes=(
-            "a typing error in the command",
-            "a path that counts from another folder than the one in which the job was started",
-            "the program is on another server only, or not in the image of the container",
-        ),
-        tells_apart="ls -l PATH and command -v PROGRAM, where the rank runs",
-        fix="correct the command; every server and every container needs the program at this path",
     ),
-    KnownError(
-        "the command that starts the program may not be executed",
+    known(
+        """cause in_output
+the command that starts the program may not be executed
+example: cannot start: [Errno 13] Permission denied: './train.py'
+says: {path} may not be executed by this user
+cause: a program of Python or bash without the right to execute it
+cause: a file system that is mounted noexec
+apart: ls -l PATH; findmnt -T PATH
+fix: start it by its interpreter, such as python train.py, or chmod +x FILE
+""",
         patterns=(
             rf"cannot start: \[Errno 13\] Permission denied: {_PATH}",
             rf"{_STARTER}{_PATH}: Permission denied",
             rf"\berror: execve\(\): {_PATH}: Permission denied",
         ),
-        example="cannot start: [Errno 13] Permission denied: './train.py'",
-        in_output=True,
-        says=("{path} may not be executed by this user",),
-        causes=("a program of Python or bash without the right to execute it", "a file system that is mounted noexec"),
-        tells_apart="ls -l PATH; findmnt -T PATH",
-        fix="start it by its interpreter, such as python train.py, or chmod +x FILE",
     ),
-    KnownError(
-        "a shell did not find a command of a script",
-        patterns=(r"(?:^|[ :])(?P<path>[\w.+-]{1,100}): (?:command )?not found$",),
-        example="train.sh: line 3: torchrun: command not found",
-        says=("{path} is not in PATH",),
-        causes=("the environment is not active that has it", "it is not installed in the image of the container"),
-        tells_apart="command -v COMMAND; echo $PATH, in the script itself: a login shell may have another PATH",
-        fix="activate the environment in the script, or name the command with its whole path; a script goes on after"
-        " this line unless it has set -e",
-    ),
+    known(r"""cause
+a shell did not find a command of a script
+line: (?:^|[ :])(?P<path>[\w.+-]{1,100}): (?:command )?not found$
+example: train.sh: line 3: torchrun: command not found
+says: {path} is not in PATH
+cause: the environment is not active that has it
+cause: it is not installed in the image of the container
+apart: command -v COMMAND; echo $PATH, in the script itself: a login shell may have another PATH
+fix: activate the environment in the script, or name the command with its whole path; a script goes on after this line
+    unless it has set -e
+"""),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hccl_kit.diagnosis.errors.row import KnownError
+from hccl_kit.diagnosis.errors.row import KnownError, known
 
 HOST_MEMORY = "free -h; dmesg -T | grep -i 'killed process\\|oom'; docker inspect CONTAINER | grep -i memory"
 MORE_MEMORY = (
@@ -10,129 +10,116 @@ MORE_MEMORY = (
 )
 
 ROWS: tuple[KnownError, ...] = (
-    KnownError(
-        "the network port of a card has no link",
-        patterns=(r"^[^\w\n]{0,8}(?:\[devid [0-9]{1,4}\] ?)?link status ?: ?DOWN *$",),
-        example="link status: DOWN",
-        says=("jobs on several servers, and prefill and decode in two pods, need the port: they use RoCE",),
-        causes=(
-            "no optical module or cable, or one that is faulty",
-            "the port of the switch is off, or has another speed",
-        ),
-        tells_apart="hccn_tool -i N -optical -g: `not present` means that there is no module; hccn_tool -i N -lldp -g",
-        fix="connect the port; a job on one server can do without it (HCCS) if all its ranks have one server id",
-    ),
-    KnownError(
-        "the network port of a card has no optical module",
-        patterns=(r"^ *present *: *not present *$",),
-        example="present : not present",
-        causes=("the port is not cabled on this server", "the module is not seated well, or faulty"),
-        tells_apart="hccn_tool -i N -link -g",
-        fix="plug in module and cable; a job on one server can do without them (HCCS)",
-    ),
-    KnownError(
-        "Ray ended a process, because the memory of the host was nearly full",
-        patterns=(
-            r"Task was killed due to the node running low on memory",
-            r"memory used=(?P<own>[0-9.]{1,12}[KMGT]?B)\) was running was (?P<used>[0-9.]{1,12}[KMGT]?B) / (?P<total>"
-            r"[0-9.]{1,12}[KMGT]?B)",
-            r"(?P<count>[0-9]{1,6}) Workers \(tasks / actors\) killed due to memory pressure \(OOM\)",
-        ),
-        example="The task (name=W, pid=7, memory used=9.50GB) was running was 95.00GB / 99.00GB (0.96), which exceeds",
-        says=("the host uses {used} of {total}, this process {own}", "{count} processes were ended"),
-        causes=(
-            "all ranks of the host load weights, or offload the optimizer, into its memory",
-            "the container's limit is below the host's memory: Ray counts against the limit",
-        ),
-        tells_apart="free -h; ray memory; the list of processes below the message",
+    known(r"""cause
+the network port of a card has no link
+line: ^[^\w\n]{0,8}(?:\[devid [0-9]{1,4}\] ?)?link status ?: ?DOWN *$
+example: link status: DOWN
+says: jobs on several servers, and prefill and decode in two pods, need the port: they use RoCE
+cause: no optical module or cable, or one that is faulty
+cause: the port of the switch is off, or has another speed
+apart: hccn_tool -i N -optical -g: `not present` means that there is no module; hccn_tool -i N -lldp -g
+fix: connect the port; a job on one server can do without it (HCCS) if all its ranks have one server id
+"""),
+    known("""cause
+the network port of a card has no optical module
+line: ^ *present *: *not present *$
+example: present : not present
+cause: the port is not cabled on this server
+cause: the module is not seated well, or faulty
+apart: hccn_tool -i N -link -g
+fix: plug in module and cable; a job on one server can do without them (HCCS)
+"""),
+    known(
+        r"""cause
+Ray ended a process, because the memory of the host was nearly full
+line: Task was killed due to the node running low on memory
+line: memory used=(?P<own>[0-9.]{1,12}[KMGT]?B)\) was running was (?P<used>[0-9.]{1,12}[KMGT]?B) / (?P<total>
+    [0-9.]{1,12}[KMGT]?B)
+line: (?P<count>[0-9]{1,6}) Workers \(tasks / actors\) killed due to memory pressure \(OOM\)
+example: The task (name=W, pid=7, memory used=9.50GB) was running was 95.00GB / 99.00GB (0.96), which exceeds
+says: the host uses {used} of {total}, this process {own}
+says: {count} processes were ended
+cause: all ranks of the host load weights, or offload the optimizer, into its memory
+cause: the container's limit is below the host's memory: Ray counts against the limit
+apart: free -h; ray memory; the list of processes below the message
+""",
         fix=MORE_MEMORY + "; RAY_memory_usage_threshold only moves the limit",
     ),
-    KnownError(
-        "the shared memory of the container (/dev/shm) is full",
-        patterns=(
-            r"No space left on device[^\n]{0,80}/dev/shm",
-            r"\bdev/shm[^\n]{0,120}No space left on device",
-            r"unable to (?:open|resize|allocate|mmap)[^\n]{0,60}shared memory[^\n]{0,120}No space left",
-        ),
-        example="RuntimeError: unable to write to file: No space left on device (28) /dev/shm/torch_77",
-        in_output=True,
-        causes=("the shared memory of the container is too small: the default is 64 MB",),
-        tells_apart="df -h /dev/shm in the container, while the job starts",
-        fix="start the container with --shm-size=16g or more, or with --ipc=host; in Kubernetes mount an emptyDir with"
-        " medium Memory at /dev/shm",
-    ),
-    KnownError(
-        "a disk is full",
-        patterns=(r"No space left on device(?:[^\n]{0,20}?'(?P<path>/[^'\n]{1,200})')?",),
-        example="OSError: [Errno 28] No space left on device: '/ckpt/step_4.ckpt'",
-        in_output=True,
-        says=("it is the disk of {path}",),
-        causes=("checkpoints, logs, dumps (core, TRACE, kernel_meta) or the compile cache filled it",),
-        tells_apart="df -h; du -sh ~/ascend/log kernel_meta /tmp",
-        fix="free space, or write checkpoints and logs to another disk",
-    ),
-    KnownError(
-        "the kernel killed a process, because the memory of the host or of its container was used up",
-        patterns=(
-            r"(?:Memory cgroup o|O)ut of memory: Kill(?:ed)? process (?P<pid>[0-9]{1,9})"
-            r"(?: \((?P<name>[^()\n]{1,40})\))?(?:[^\n]{0,80}?anon-rss:(?P<rss>[0-9]{1,12})kB)?",
-            r"oom-kill(?::| event)",
-            r"oom_kill event",
-            r"\bOOMKilled\b",
-        ),
+    known(r"""cause in_output
+the shared memory of the container (/dev/shm) is full
+line: No space left on device[^\n]{0,80}/dev/shm
+line: \bdev/shm[^\n]{0,120}No space left on device
+line: unable to (?:open|resize|allocate|mmap)[^\n]{0,60}shared memory[^\n]{0,120}No space left
+example: RuntimeError: unable to write to file: No space left on device (28) /dev/shm/torch_77
+cause: the shared memory of the container is too small: the default is 64 MB
+apart: df -h /dev/shm in the container, while the job starts
+fix: start the container with --shm-size=16g or more, or with --ipc=host; in Kubernetes mount an emptyDir with medium
+    Memory at /dev/shm
+"""),
+    known(r"""cause in_output
+a disk is full
+line: No space left on device(?:[^\n]{0,20}?'(?P<path>/[^'\n]{1,200})')?
+example: OSError: [Errno 28] No space left on device: '/ckpt/step_4.ckpt'
+says: it is the disk of {path}
+cause: checkpoints, logs, dumps (core, TRACE, kernel_meta) or the compile cache filled it
+apart: df -h; du -sh ~/ascend/log kernel_meta /tmp
+fix: free space, or write checkpoints and logs to another disk
+"""),
+    known(
+        r"""cause in_output
+the kernel killed a process, because the memory of the host or of its container was used up
+line: (?:Memory cgroup o|O)ut of memory: Kill(?:ed)? process (?P<pid>[0-9]{1,9})(?: \((?P<name>[^()\n]{1,40})\))?(?:
+    [^\n]{0,80}?anon-rss:(?P<rss>[0-9]{1,12})kB)?
+line: oom-kill(?::| event)
+line: oom_kill event
+line: \bOOMKilled\b
+says: it is process {pid} ({name})
+says: it had {rss} kB
+cause: all ranks of the host load weights, or keep data and optimizer, in its memory
+cause: the limit of the container or pod is below what the job needs
+""",
         example="slurmstepd: error: Detected 1 oom_kill event in StepId=1.0. ",
-        in_output=True,
-        says=("it is process {pid} ({name})", "it had {rss} kB"),
-        causes=(
-            "all ranks of the host load weights, or keep data and optimizer, in its memory",
-            "the limit of the container or pod is below what the job needs",
-        ),
         tells_apart=HOST_MEMORY,
         fix=MORE_MEMORY,
     ),
-    KnownError(
-        "a worker of the DataLoader was killed",
-        patterns=(
-            r"DataLoader worker \(pid\(?s?\)? ?(?P<pid>[0-9]{1,9})[^\n]{0,40}?(?:is killed by signal: "
-            r"(?P<signal>[\w ]{1,30})|exited unexpectedly)",
-        ),
-        example="RuntimeError: DataLoader worker (pid 4711) is killed by signal: Bus error. It is possible",
-        in_output=True,
-        says=("it is process {pid}, by {signal}", "it is process {pid}"),
-        causes=(
-            "Bus error: the shared memory of the container (/dev/shm) is full",
-            "Killed: the memory of the host, or the limit of the container, is used up",
-            "Segmentation fault: a library of the dataset crashed",
-        ),
+    known(
+        r"""cause in_output
+a worker of the DataLoader was killed
+line: DataLoader worker \(pid\(?s?\)? ?(?P<pid>[0-9]{1,9})[^\n]{0,40}?(?:is killed by signal: (?P<signal>
+    [\w ]{1,30})|exited unexpectedly)
+example: RuntimeError: DataLoader worker (pid 4711) is killed by signal: Bus error. It is possible
+says: it is process {pid}, by {signal}
+says: it is process {pid}
+cause: Bus error: the shared memory of the container (/dev/shm) is full
+cause: Killed: the memory of the host, or the limit of the container, is used up
+cause: Segmentation fault: a library of the dataset crashed
+fix: Bus error: --shm-size=16g or --ipc=host; Killed: fewer workers or more memory
+""",
         tells_apart="df -h /dev/shm in the container; " + HOST_MEMORY,
-        fix="Bus error: --shm-size=16g or --ipc=host; Killed: fewer workers or more memory",
     ),
-    KnownError(
-        "a file on a network file system (NFS) is gone or does not answer",
-        patterns=(r"Stale file handle", r"nfs: server (?P<host>\S{1,100}) not responding"),
-        example="OSError: [Errno 116] Stale file handle: '/nfs/data'",
-        in_output=True,
-        says=("the server is {host}",),
-        causes=("the NFS server, or the network to it, does not answer", "the file was replaced on the server"),
-        tells_apart="dmesg | grep nfs; timeout 5 ls MOUNT on each host",
-        fix="repair or remount it; keep data that every step reads on a local disk",
-    ),
-    KnownError(
-        "a process got a bus error: usually the shared memory of the container (/dev/shm) is full",
-        patterns=(
-            r"\*\*\* SIGBUS received at time",
-            r"Fatal Python error: Bus error",
-            r"exitcode *: -7 \(pid: (?P<pid>[0-9]{1,9})\)",
-            r"This might be caused by insufficient shared memory \(shm\)",
-        ),
-        example="(W pid=7) Fatal Python error: Bus error",
-        says=("it is process {pid}",),
-        causes=(
-            "the shared memory of the container is too small: the default is 64 MB",
-            "a file that is mapped into memory was shortened, or its disk is full",
-        ),
-        tells_apart="df -h /dev/shm in the container, while the job starts",
-        fix="start the container with --shm-size=16g or more, or with --ipc=host; in Kubernetes mount an emptyDir with"
-        " medium Memory at /dev/shm",
-    ),
+    known(r"""cause in_output
+a file on a network file system (NFS) is gone or does not answer
+line: Stale file handle
+line: nfs: server (?P<host>\S{1,100}) not responding
+example: OSError: [Errno 116] Stale file handle: '/nfs/data'
+says: the server is {host}
+cause: the NFS server, or the network to it, does not answer
+cause: the file was replaced on the server
+apart: dmesg | grep nfs; timeout 5 ls MOUNT on each host
+fix: repair or remount it; keep data that every step reads on a local disk
+"""),
+    known(r"""cause
+a process got a bus error: usually the shared memory of the container (/dev/shm) is full
+line: \*\*\* SIGBUS received at time
+line: Fatal Python error: Bus error
+line: exitcode *: -7 \(pid: (?P<pid>[0-9]{1,9})\)
+line: This might be caused by insufficient shared memory \(shm\)
+example: (W pid=7) Fatal Python error: Bus error
+says: it is process {pid}
+cause: the shared memory of the container is too small: the default is 64 MB
+cause: a file that is mapped into memory was shortened, or its disk is full
+apart: df -h /dev/shm in the container, while the job starts
+fix: start the container with --shm-size=16g or more, or with --ipc=host; in Kubernetes mount an emptyDir with medium
+    Memory at /dev/shm
+"""),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hccl_kit.diagnosis.errors.pytorch import ABOVE
-from hccl_kit.diagnosis.errors.row import KnownError
+from hccl_kit.diagnosis.errors.row import KnownError, known
 
 _LINK = (
     "the other end is not reachable: address, port, TLS, or the card network between prefill and decode",
@@ -19,183 +19,148 @@ _LINK_FIX = (
 )
 
 ROWS: tuple[KnownError, ...] = (
-    KnownError(
-        "MindSpore could not set up the card or the communication; the blocks below it name the reason",
-        role="frame",
-        patterns=(
-            r"Ascend collective communication initialization failed",
-            r"Ascend kernel runtime initialization failed(?:, ?device id: ?(?P<device>[0-9]{1,6}))?",
-            r"[Ii]nit (?:hccl|HCCL|communication|collective)[^\n]{0,60}failed",
-            r"(?:Distributed|distributed) (?:communication|collective|module)?\w{0,20} ?init\w{0,10} failed",
-            r"(?:hccl|hcom|HCCL) init failed",
-            r"InitHccl",
-            r"hccl_adapter",
-            r"Ascend Error Message",
-            r"Failed to init(?:ialize)? (?:collective|communication|hccl|HCCL)",
-        ),
-        example="RuntimeError: Ascend kernel runtime initialization failed, device id: 3. The details refer to",
-        says=("the card is {device}",),
-        causes=(
-            "EJ0001: a process of an earlier job still holds the card",
-            "107001: the card number does not exist here",
-            "EI0004 or EI0014: the rank table is refused",
-            "the memory of the card is in use by others",
-        ),
-        tells_apart="read the block `Ascend Error Message` below it; npu-smi info",
-        fix="follow the code of that block",
-        needs_context=True,
-    ),
-    KnownError(
-        "MindSpore's processes did not find each other: the scheduler or a worker is missing; HCCL has not started",
-        role="symptom",
-        patterns=(
-            r"MS_(?:SCHED|WORKER|ROLE)[^\n]{0,120}(?:[Tt]imed? ?out|exited|disconnected|failed)",
-            r"meta server[^\n]{0,120}(?:[Tt]imed? ?out|exited|disconnected|failed)",
-            r"Failed to build the cluster",
-            r"cluster_context\.cc[^\n]{0,120}(?:[Tt]imed? ?out|failed)",
-            r"DNS resolution failed: [^\n]{1,120}correct host name",
-            r"Failed to (?:register|connect)[^\n]{0,60}(?:meta server|MS_SCHED)",
-            r"Total number of timed[ -]out node",
-            r"The total number of timed out node is (?P<count>[0-9]{1,6})",
-        ),
-        example="[ERROR] DISTRIBUTED(77,python3):2025-06-15-15:06:40.500.000 Failed to build the cluster:"
-        " MS_WORKER_NUM is 8",
-        says=("{count} processes are missing",),
-        causes=(
-            "a worker ended with its own error: see its worker_N.log",
-            "MS_SCHED_HOST or MS_SCHED_PORT is not reachable, or differs",
-            "fewer workers were started than MS_WORKER_NUM",
-        ),
-        tells_apart="grep -l ERROR worker_*.log scheduler.log; the earliest one",
-        fix="correct that worker; set MS_SCHED_HOST and MS_SCHED_PORT to the same values on all",
-    ),
-    KnownError(
-        "the card got no batch of data in time (GetNext)",
-        patterns=(
-            r"Dump node \((?P<node>[^()\n]{0,160}GetNext-op[0-9]{1,9})\) task error",
-            r"GetNext error may be caused by slow data processing",
-            r"might result `GetNext` timeout problem",
-            r"Aicpu kernel execute failed[^\n]{0,160}fault (?:kernel|op)_name=(?P<node>\w{0,80}GetNext)",
-        ),
-        in_output=True,
-        example="[ERROR] DEVICE(77,fffe,python):2023-11-20-15:34:32.887.652 [a.cc:770] DumpTaskExceptionInfo] Dump node"
-        " (Default/GetNext-op18) task error input/output data to: ./rank_0/node_dump",
-        says=("the node is {node}",),
-        causes=(
-            "reading or augmenting a batch takes more than 20 s: a slow disk, too few workers",
-            "the dataset raised an error, or a worker of it was killed, above",
-            "the sizes of the data do not fit the network",
-        ),
-        tells_apart="run the dataset alone (create_dict_iterator) and time a batch; the first ERROR above",
-        fix="more num_parallel_workers, data on a local disk, or less work for each sample",
-    ),
-    KnownError(
-        "vLLM only waits: its workers have not answered for a minute. It is not an error by itself",
-        role="fact",
-        patterns=(r"No available shared memory broadcast block found(?: in (?P<seconds>[0-9]{1,6}) seconds)?",),
-        example="(EngineCore_DP0 pid=7) INFO 12-12 No available shared memory broadcast block found in 60 seconds.",
-        says=("it waits {seconds} s at a time",),
-        causes=(
-            "a worker compiles, captures a graph or loads weights",
-            "a worker hangs in an operator of HCCL, or ended: the message then repeats until a timeout",
-        ),
-        tells_apart="if it repeats for more than a few minutes: EI0002, EI0006, heartbeats in the plogs; py-spy dump",
-        fix="wait, or follow the first error of a worker; VLLM_RINGBUFFER_WARNING_INTERVAL only silences it",
-    ),
-    KnownError(
-        "vLLM ends because one of its workers failed; the first error of that worker has the cause",
-        role="frame",
-        patterns=(
-            r"Worker(?:Proc)? (?:hit an exception|initialization failed|failed with error)",
-            r"EngineCore (?:encountered a fatal error|failed to start)",
-            r"Engine core initialization failed",
-            r"Engine core proc \S{1,40} died unexpectedly",
-            r"Parent process exited, terminating worker",
-        ),
-        example="(EngineCore pid=7) ERROR 12-12 torch_npu: EngineCore failed to start.",
-        causes=("the first error of a worker, above: often a card out of memory, or an error of HCCL",),
-        tells_apart="look upwards for the first line with ERROR of one worker",
-        fix="run `hccl-kit explain` on that error",
-        needs_context=True,
-    ),
-    KnownError(
-        "the transfer engine could not connect to the other end, or lost it",
-        role="symptom",
-        patterns=(
-            r"Failed to connect to (?:target|segment) ?: ?(?P<peer>[^\s,]{3,80}), ?status ?: ?(?P<status>[0-9]{6})",
-            r"ascend_direct_transport[^\n]{0,40}Failed to connect to (?:target|segment) ?: ?(?P<peer>[^\s,]{3,80})",
-            r"Connect timeout to ?: ?(?P<peer>[^\s,]{3,80})[^\n]{0,80}(?:ASCEND|timeout duration)",
-            r"transfer failed and disconnect to ?: ?(?P<peer>[^\s,]{3,80})",
-            r"Transfer slice failed with status ?: ?(?P<status>[0-9]{6})",
-            r"Failed to (?:disconnect|initialize AdxlEngine|initialize Hixl)[^\n]{0,60}status ?: ?(?P<status>[0-9]{6})",
-            r"Sync batch data transfer timeout after (?P<elapsed>[0-9]{1,15}) ?ns",
-            r"error code is LLMStatusCode\.(?P<result>LLM_\w{1,40})",
-            r"[Mm]ooncake transfer failed(?: for request (?P<request>[\w-]{1,80}))?",
-            r"(?:HI|AD)XL\w{0,30}[^\n]{0,120}(?:connect|link)[^\n]{0,40}(?:fail|error|timeout)",
-            r"(?:[Hh]i|[Aa]d)xl\w{0,30}[^\n]{0,120}(?:connect|link)[^\n]{0,40}(?:fail|error|timeout)",
-        ),
-        example="E1 5793 ascend_direct_transport.cpp:820] Failed to connect to target: 10.1.1.1:25482, status: 103900",
-        says=(
-            "the other end is {peer}",
-            "the status is {status}: 103900 refused argument or link, 103901 timeout, 103902 not connected, 503900"
-            " failed",
-            "the transfer had not ended after {elapsed} ns",
-            "the result is {result}",
-        ),
+    known(r"""frame needs_context
+MindSpore could not set up the card or the communication; the blocks below it name the reason
+line: Ascend collective communication initialization failed
+line: Ascend kernel runtime initialization failed(?:, ?device id: ?(?P<device>[0-9]{1,6}))?
+line: [Ii]nit (?:hccl|HCCL|communication|collective)[^\n]{0,60}failed
+line: (?:Distributed|distributed) (?:communication|collective|module)?\w{0,20} ?init\w{0,10} failed
+line: (?:hccl|hcom|HCCL) init failed
+line: InitHccl
+line: hccl_adapter
+line: Ascend Error Message
+line: Failed to init(?:ialize)? (?:collective|communication|hccl|HCCL)
+example: RuntimeError: Ascend kernel runtime initialization failed, device id: 3. The details refer to
+says: the card is {device}
+cause: EJ0001: a process of an earlier job still holds the card
+cause: 107001: the card number does not exist here
+cause: EI0004 or EI0014: the rank table is refused
+cause: the memory of the card is in use by others
+apart: read the block `Ascend Error Message` below it; npu-smi info
+fix: follow the code of that block
+"""),
+    known(r"""symptom
+MindSpore's processes did not find each other: the scheduler or a worker is missing; HCCL has not started
+line: MS_(?:SCHED|WORKER|ROLE)[^\n]{0,120}(?:[Tt]imed? ?out|exited|disconnected|failed)
+line: meta server[^\n]{0,120}(?:[Tt]imed? ?out|exited|disconnected|failed)
+line: Failed to build the cluster
+line: cluster_context\.cc[^\n]{0,120}(?:[Tt]imed? ?out|failed)
+line: DNS resolution failed: [^\n]{1,120}correct host name
+line: Failed to (?:register|connect)[^\n]{0,60}(?:meta server|MS_SCHED)
+line: Total number of timed[ -]out node
+line: The total number of timed out node is (?P<count>[0-9]{1,6})
+example: [ERROR] DISTRIBUTED(77,python3):2025-06-15-15:06:40.500.000 Failed to build the cluster: MS_WORKER_NUM is 8
+says: {count} processes are missing
+cause: a worker ended with its own error: see its worker_N.log
+cause: MS_SCHED_HOST or MS_SCHED_PORT is not reachable, or differs
+cause: fewer workers were started than MS_WORKER_NUM
+apart: grep -l ERROR worker_*.log scheduler.log; the earliest one
+fix: correct that worker; set MS_SCHED_HOST and MS_SCHED_PORT to the same values on all
+"""),
+    known(r"""cause in_output
+the card got no batch of data in time (GetNext)
+line: Dump node \((?P<node>[^()\n]{0,160}GetNext-op[0-9]{1,9})\) task error
+line: GetNext error may be caused by slow data processing
+line: might result `GetNext` timeout problem
+line: Aicpu kernel execute failed[^\n]{0,160}fault (?:kernel|op)_name=(?P<node>\w{0,80}GetNext)
+example: [ERROR] DEVICE(77,fffe,python):2023-11-20-15:34:32.887.652 [a.cc:770] DumpTaskExceptionInfo] Dump node
+    (Default/GetNext-op18) task error input/output data to: ./rank_0/node_dump
+says: the node is {node}
+cause: reading or augmenting a batch takes more than 20 s: a slow disk, too few workers
+cause: the dataset raised an error, or a worker of it was killed, above
+cause: the sizes of the data do not fit the network
+apart: run the dataset alone (create_dict_iterator) and time a batch; the first ERROR above
+fix: more num_parallel_workers, data on a local disk, or less work for each sample
+"""),
+    known("""fact
+vLLM only waits: its workers have not answered for a minute. It is not an error by itself
+line: No available shared memory broadcast block found(?: in (?P<seconds>[0-9]{1,6}) seconds)?
+example: (EngineCore_DP0 pid=7) INFO 12-12 No available shared memory broadcast block found in 60 seconds.
+says: it waits {seconds} s at a time
+cause: a worker compiles, captures a graph or loads weights
+cause: a worker hangs in an operator of HCCL, or ended: the message then repeats until a timeout
+apart: if it repeats for more than a few minutes: EI0002, EI0006, heartbeats in the plogs; py-spy dump
+fix: wait, or follow the first error of a worker; VLLM_RINGBUFFER_WARNING_INTERVAL only silences it
+"""),
+    known(r"""frame needs_context
+vLLM ends because one of its workers failed; the first error of that worker has the cause
+line: Worker(?:Proc)? (?:hit an exception|initialization failed|failed with error)
+line: EngineCore (?:encountered a fatal error|failed to start)
+line: Engine core initialization failed
+line: Engine core proc \S{1,40} died unexpectedly
+line: Parent process exited, terminating worker
+example: (EngineCore pid=7) ERROR 12-12 torch_npu: EngineCore failed to start.
+cause: the first error of a worker, above: often a card out of memory, or an error of HCCL
+apart: look upwards for the first line with ERROR of one worker
+fix: run `hccl-kit explain` on that error
+"""),
+    known(
+        r"""symptom
+the transfer engine could not connect to the other end, or lost it
+line: Failed to connect to (?:target|segment) ?: ?(?P<peer>[^\s,]{3,80}), ?status ?: ?(?P<status>[0-9]{6})
+line: ascend_direct_transport[^\n]{0,40}Failed to connect to (?:target|segment) ?: ?(?P<peer>[^\s,]{3,80})
+line: Connect timeout to ?: ?(?P<peer>[^\s,]{3,80})[^\n]{0,80}(?:ASCEND|timeout duration)
+line: transfer failed and disconnect to ?: ?(?P<peer>[^\s,]{3,80})
+line: Transfer slice failed with status ?: ?(?P<status>[0-9]{6})
+line: Failed to (?:disconnect|initialize AdxlEngine|initialize Hixl)[^\n]{0,60}status ?: ?(?P<status>[0-9]{6})
+line: Sync batch data transfer timeout after (?P<elapsed>[0-9]{1,15}) ?ns
+line: error code is LLMStatusCode\.(?P<result>LLM_\w{1,40})
+line: [Mm]ooncake transfer failed(?: for request (?P<request>[\w-]{1,80}))?
+line: (?:HI|AD)XL\w{0,30}[^\n]{0,120}(?:connect|link)[^\n]{0,40}(?:fail|error|timeout)
+line: (?:[Hh]i|[Aa]d)xl\w{0,30}[^\n]{0,120}(?:connect|link)[^\n]{0,40}(?:fail|error|timeout)
+example: E1 5793 ascend_direct_transport.cpp:820] Failed to connect to target: 10.1.1.1:25482, status: 103900
+says: the other end is {peer}
+says: the status is {status}: 103900 refused argument or link, 103901 timeout, 103902 not connected, 503900 failed
+says: the transfer had not ended after {elapsed} ns
+says: the result is {result}
+""",
         causes=_LINK,
         tells_apart=_LINK_APART,
         fix=_LINK_FIX,
         needs_context=False,
     ),
-    KnownError(
-        "an operator of HCCL failed inside a graph; the code near it has the reason",
-        role="frame",
-        patterns=(
-            r"call hccl op ?: ?(?P<operator>\w{1,60})[^\n]{0,80}load task fail",
-            r"(?P<operator>Hcom\w{3,40}) ?\w{0,20}[^\n]{0,60}(?:load task|execute|run) fail",
-            r"errNo ?\[0x0{4,12}50[01]0{0,6}[0-9a-fA-F]{1,3}\] ?hcclComm (?P<operator>\w{1,40}) error, ?tag ?\["
-            r"(?P<tag>[^\]\n]{1,200})\]",
-        ),
-        example="[ERROR] GE(77,python3):2025-06-15-15:06:40.500.000 call hccl op:HcomAllReduce of graph 1 load task"
-        " fail",
-        says=("the operator is {operator}", "its tag is {tag}"),
-        causes=("the code or the first error line above it has the reason",),
+    known(
+        r"""frame
+an operator of HCCL failed inside a graph; the code near it has the reason
+line: call hccl op ?: ?(?P<operator>\w{1,60})[^\n]{0,80}load task fail
+line: (?P<operator>Hcom\w{3,40}) ?\w{0,20}[^\n]{0,60}(?:load task|execute|run) fail
+line: errNo ?\[0x0{4,12}50[01]0{0,6}[0-9a-fA-F]{1,3}\] ?hcclComm (?P<operator>\w{1,40}) error, ?tag ?\[(?P<tag>
+    [^\]\n]{1,200})\]
+example: [ERROR] GE(77,python3):2025-06-15-15:06:40.500.000 call hccl op:HcomAllReduce of graph 1 load task fail
+says: the operator is {operator}
+says: its tag is {tag}
+cause: the code or the first error line above it has the reason
+fix: run `hccl-kit explain` on that error
+""",
         tells_apart=ABOVE,
-        fix="run `hccl-kit explain` on that error",
     ),
-    KnownError(
-        "advice that CANN prints below an error; the lines above it describe the error",
-        role="frame",
-        patterns=(
-            r"[Cc]heck the rank service processes with other errors or no errors",
-            r"[Cc]heck other NPUs that are not reporting errors",
-            r"[Cc]heck whether the peer process exits first",
-            r"peer process exits (?:abnormally|unexpectedly) in advance",
-            r"exception occurs during the execution on some NPU",
-            r"execution speed on some NPU",
-            r"number of training samples of each NPU",
-            r"network between two devices is abnormal",
-            r"insufficient NPU memory",
-            r"Stop unnecessary processes and ensure the required memory",
-            r"valid cluster configuration in the ranktable",
-            r"after killing the last training process",
-            r"Check the connectivity of the communication link between nodes",
-            r"completion queue element \(CQE\) of the error",
-        ),
-        example="Solution: 1. Check the rank service processes with other errors or no errors in the cluster.",
-        causes=("it is printed with every error of that code, whatever the cause",),
-        tells_apart="the line with the code (EI...) above it",
-        fix="run `hccl-kit explain` on that line, or on the whole text",
-        vague=True,
-    ),
-    KnownError(
-        "the heading of CANN's stack trace; the line with a code above it, or a line below it, names the error",
-        role="frame",
-        patterns=(r"TraceBack \(most recent call last\)",),
-        example="TraceBack (most recent call last):",
-        causes=("it is printed with every error",),
-        tells_apart="the line with the code (EI, EE, EL, EZ) above it",
-        fix="run `hccl-kit explain` on that line, or on the whole text",
-        vague=True,
-    ),
+    known(r"""frame vague
+advice that CANN prints below an error; the lines above it describe the error
+line: [Cc]heck the rank service processes with other errors or no errors
+line: [Cc]heck other NPUs that are not reporting errors
+line: [Cc]heck whether the peer process exits first
+line: peer process exits (?:abnormally|unexpectedly) in advance
+line: exception occurs during the execution on some NPU
+line: execution speed on some NPU
+line: number of training samples of each NPU
+line: network between two devices is abnormal
+line: insufficient NPU memory
+line: Stop unnecessary processes and ensure the required memory
+line: valid cluster configuration in the ranktable
+line: after killing the last training process
+line: Check the connectivity of the communication link between nodes
+line: completion queue element \(CQE\) of the error
+example: Solution: 1. Check the rank service processes with other errors or no errors in the cluster.
+cause: it is printed with every error of that code, whatever the cause
+apart: the line with the code (EI...) above it
+fix: run `hccl-kit explain` on that line, or on the whole text
+"""),
+    known(r"""frame vague
+the heading of CANN's stack trace; the line with a code above it, or a line below it, names the error
+line: TraceBack \(most recent call last\)
+example: TraceBack (most recent call last):
+cause: it is printed with every error
+apart: the line with the code (EI, EE, EL, EZ) above it
+fix: run `hccl-kit explain` on that line, or on the whole text
+"""),
 )

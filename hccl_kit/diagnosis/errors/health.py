@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from hccl_kit.diagnosis.errors.message import LogMessage, address, card, rank, server
-from hccl_kit.diagnosis.errors.row import KnownError, in_stage
+from hccl_kit.diagnosis.errors.row import in_stage, known
 from hccl_kit.diagnosis.facts import Card, ErrorCqe, Fact, Heartbeat, Lost
 
 _STAGE = "an operator runs; HCCL's heartbeats between ranks"
@@ -114,169 +114,155 @@ def _card_in(text: str) -> Card:
 
 ROWS = in_stage(
     _STAGE,
-    KnownError(
-        "HCCL concludes which card broke the job: its heartbeat stopped",
-        role="pointer",
+    known(
+        """pointer
+HCCL concludes which card broke the job: its heartbeat stopped
+example: [ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78]Cluster Exception
+    Location[IP/ID]:[10.1.2.5/2], Arrival Time:[Thu Oct 23 17:25:58 2025], Discoverer:[10.1.2.6/3],
+    ExceptionType:[Heartbeat Lost Occurred], Possible Reason:1. Network
+says: the card (host/number) is {card}
+says: the card is {device} of {server}
+says: seen by {reporter}
+says: at {time}, by the clock of the reporter
+apart: the log of that card's process just before that time; ps and dmesg on its host
+fix: find out why that process ended; if both ends report each other, check the network between them
+""",
         patterns=_concluded_of("(?:Heartbeat )?Lost"),
-        example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78]Cluster Exception"
-        " Location[IP/ID]:[10.1.2.5/2], Arrival Time:[Thu Oct 23 17:25:58 2025], Discoverer:[10.1.2.6/3],"
-        " ExceptionType:[Heartbeat Lost Occurred], Possible Reason:1. Network",
         fact=partial(_concluded, status="lost"),
-        says=(
-            "the card (host/number) is {card}",
-            "the card is {device} of {server}",
-            "seen by {reporter}",
-            "at {time}, by the clock of the reporter",
-        ),
         causes=_LOST,
-        tells_apart="the log of that card's process just before that time; ps and dmesg on its host",
-        fix="find out why that process ended; if both ends report each other, check the network between them",
     ),
-    KnownError(
-        "HCCL concludes which card broke the job: its process is stuck",
-        role="pointer",
+    known(
+        """pointer
+HCCL concludes which card broke the job: its process is stuck
+example: [ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78]Cluster Exception
+    Location[IP/ID]:[10.1.2.5/2], Arrival Time:[Thu Oct 23 17:25:58 2025], Discoverer:[10.1.2.6/3], ExceptionType:[Stuck
+    Occurred], Possible Reason:1. Network
+says: the card (host/number) is {card}
+says: the card is {device} of {server}
+says: seen by {reporter}
+says: at {time}; it is detected 1/3 to 2/3 of HCCL_EXEC_TIMEOUT after it began
+apart: py-spy dump --pid PID on that host; if all ranks are named, they wait for each other: compare operators
+fix: find out what blocks that process; if all are stuck, find the operators that differ between ranks
+""",
         patterns=_concluded_of("[Ss]tuck"),
-        example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78]Cluster Exception"
-        " Location[IP/ID]:[10.1.2.5/2], Arrival Time:[Thu Oct 23 17:25:58 2025], Discoverer:[10.1.2.6/3],"
-        " ExceptionType:[Stuck Occurred], Possible Reason:1. Network",
         fact=partial(_concluded, status="stuck"),
-        says=(
-            "the card (host/number) is {card}",
-            "the card is {device} of {server}",
-            "seen by {reporter}",
-            "at {time}; it is detected 1/3 to 2/3 of HCCL_EXEC_TIMEOUT after it began",
-        ),
         causes=_STUCK,
-        tells_apart="py-spy dump --pid PID on that host; if all ranks are named, they wait for each other: compare"
-        " operators",
-        fix="find out what blocks that process; if all are stuck, find the operators that differ between ranks",
     ),
-    KnownError(
-        "HCCL concludes which card broke the job: packets to it were lost (error CQE)",
-        role="pointer",
-        codes=("EI0013",),
+    known(
+        """pointer EI0013
+HCCL concludes which card broke the job: packets to it were lost (error CQE)
+example: [ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78]Cluster Exception
+    Location[IP/ID]:[10.1.2.5/2], Arrival Time:[Thu Oct 23 17:25:58 2025], Discoverer:[10.1.2.6/3], ExceptionType:[Error
+    cqe Occurred], Possible Reason:1. Network
+says: the card (host/number) is {card}
+says: seen by {reporter}
+says: at {time}, by the clock of the reporter
+""",
         patterns=_concluded_of("[Ee]rror [Cc][Qq][Ee]"),
-        example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78]Cluster Exception"
-        " Location[IP/ID]:[10.1.2.5/2], Arrival Time:[Thu Oct 23 17:25:58 2025], Discoverer:[10.1.2.6/3],"
-        " ExceptionType:[Error cqe Occurred], Possible Reason:1. Network",
         fact=partial(_concluded, status="error cqe"),
-        says=("the card (host/number) is {card}", "seen by {reporter}", "at {time}, by the clock of the reporter"),
         causes=_CQE,
         tells_apart=_CQE_APART,
         fix=_CQE_FIX,
     ),
-    KnownError(
-        "HCCL's heartbeats name a card that broke the job",
-        role="pointer",
-        patterns=(
-            r"Cluster Exception Location ?\[IP/ID\] ?: ?\[(?P<card>[^\]\n]{1,100})\](?:, ?Arrival Time ?: ?\["
-            r"(?P<time>[^\]\n]{1,40})\])?",
-        ),
-        example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [some_file.cc:12] [78]Cluster Exception"
-        " Location[IP/ID]:[10.1.2.5/2], Arrival Time:[Thu Oct 23 17:25:58 2025], ExceptionType:[Other]",
-        says=("the card (host/number) is {card}", "at {time}"),
+    known(
+        r"""pointer
+HCCL's heartbeats name a card that broke the job
+line: Cluster Exception Location ?\[IP/ID\] ?: ?\[(?P<card>[^\]\n]{1,100})\](?:, ?Arrival Time ?: ?\[(?P<time>
+    [^\]\n]{1,40})\])?
+example: [ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [some_file.cc:12] [78]Cluster Exception
+    Location[IP/ID]:[10.1.2.5/2], Arrival Time:[Thu Oct 23 17:25:58 2025], ExceptionType:[Other]
+says: the card (host/number) is {card}
+says: at {time}
+apart: the log of that card's process just before that time
+fix: find out why that process stopped
+""",
         causes=(*_LOST, *_STUCK),
-        tells_apart="the log of that card's process just before that time",
-        fix="find out why that process stopped",
     ),
-    KnownError(
-        "the heading of the cards that HCCL's heartbeats name; the lines below it (Cluster Exception"
-        " Location) have them",
-        role="frame",
-        patterns=(r"abnormal device\(s\)",),
-        example="there are(is) 2 abnormal device(s):",
+    known(
+        r"""frame
+the heading of the cards that HCCL's heartbeats name; the lines below it (Cluster Exception Location) have them
+line: abnormal device\(s\)
+example: there are(is) 2 abnormal device(s):
+apart: the lines below it
+fix: read the log of the process of the card that is named there
+""",
         causes=(*_LOST, *_STUCK),
-        tells_apart="the lines below it",
-        fix="read the log of the process of the card that is named there",
     ),
-    KnownError(
-        "a heartbeat: a rank reports that another one is lost, stuck, or loses packets",
-        role="pointer",
-        patterns=(
-            r"crimer rank ?\[(?P<card>[^\]\n]{1,100})\],? ?(?:status ?\[(?P<status>[^\]\n]{1,30})\],? ?)?by informer"
-            r" rank ?"
-            r"\[(?P<reporter>[^\]\n]{1,100})\]",
-            r"\[HCCL_TRACE\]rank ?\[[^\]\n]{1,100}\]: ?rank ?\[(?P<card>[^\]\n]{1,100})\] ?status ?\["
-            r"(?P<status>[^\]\n]{1,30})\] ?by rank ?\[(?P<reporter>[^\]\n]{1,100})\]",
-        ),
-        mentions=(r"crimer rank ?\[(?P<card>[^\]\n]{1,100})\](?: ?status ?\[(?P<status>[^\]\n]{1,30})\])?",),
-        example="[INFO] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78][HeartbeatAbnormal]local"
-        " rank [10.1.2.4/1]: crimer rank [10.1.2.5/2] status[STUCK] by informer rank [10.1.2.6/3]",
+    known(
+        r"""pointer
+a heartbeat: a rank reports that another one is lost, stuck, or loses packets
+line: crimer rank ?\[(?P<card>[^\]\n]{1,100})\],? ?(?:status ?\[(?P<status>[^\]\n]{1,30})\],? ?)?by informer rank ?\[
+    (?P<reporter>[^\]\n]{1,100})\]
+line: \[HCCL_TRACE\]rank ?\[[^\]\n]{1,100}\]: ?rank ?\[(?P<card>[^\]\n]{1,100})\] ?status ?\[(?P<status>
+    [^\]\n]{1,30})\] ?by rank ?\[(?P<reporter>[^\]\n]{1,100})\]
+mention: crimer rank ?\[(?P<card>[^\]\n]{1,100})\](?: ?status ?\[(?P<status>[^\]\n]{1,30})\])?
+example: [INFO] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78][HeartbeatAbnormal]local rank
+    [10.1.2.4/1]: crimer rank [10.1.2.5/2] status[STUCK] by informer rank [10.1.2.6/3]
+says: card {card} (host/number) is named: read the log of its process first
+says: its status is {status}: LOST no heartbeat for 30 s, STUCK an operator makes no progress, ERROR CQE packets lost
+says: reported by {reporter}
+apart: events near the time of the stall show the cause, those after the first exit are consequences
+fix: find out why that process stopped; if both ends report each other, check the network between them
+""",
         fact=_event,
-        says=(
-            "card {card} (host/number) is named: read the log of its process first",
-            "its status is {status}: LOST no heartbeat for 30 s, STUCK an operator makes no progress, ERROR CQE packets"
-            " lost",
-            "reported by {reporter}",
-        ),
         causes=(*_LOST, *_STUCK[:1]),
-        tells_apart="events near the time of the stall show the cause, those after the first exit are consequences",
-        fix="find out why that process stopped; if both ends report each other, check the network between them",
     ),
-    KnownError(
-        "packets over RoCE were lost while the job ran; the message names both ends. No rule of a table"
-        " detects this: a rank died before, or the network between the cards is interrupted",
-        role="pointer",
-        codes=("EI0013",),
+    known(
+        """pointer EI0013
+packets over RoCE were lost while the job ran; the message names both ends. No rule of a table detects this: a rank died
+    before, or the network between the cards is interrupted
+""",
         causes=_CQE,
         tells_apart=_CQE_APART,
         fix=_CQE_FIX,
     ),
-    KnownError(
-        "packets over the unified bus of Atlas 950 were lost while the job ran; the message names both ends. No"
-        " rule of a table detects this: a rank died before, a link is interrupted, or a card is faulty",
-        role="pointer",
-        codes=("EI0018",),
+    known(
+        """pointer EI0018
+packets over the unified bus of Atlas 950 were lost while the job ran; the message names both ends. No rule of a table
+    detects this: a rank died before, a link is interrupted, or a card is faulty
+apart: the peer's log before this time; npu-smi info -t health -i N on both
+fix: find out why the peer ended; if it did not, check the link; a faulty card must be replaced
+""",
         causes=(*_CQE[:2], "the memory or the bus unit of one card is faulty"),
-        tells_apart="the peer's log before this time; npu-smi info -t health -i N on both",
-        fix="find out why the peer ended; if it did not, check the link; a faulty card must be replaced",
     ),
-    KnownError(
-        "packets between two cards were lost although they were retransmitted (error CQE): the far end stopped"
-        " answering",
-        role="pointer",
-        codes=("EI0013", "EI0018"),
-        patterns=(
-            r"error CQE occurred during operator execution\.? ?Local information: ?server:? (?P<own>[^\s,]{1,80}),"
-            r" ?device ID:? (?P<own_card>[^\s,]{1,20}), ?device IP:? (?P<own_ip>[^\s,]{1,80}?)\.? Peer information:"
-            r" ?server:? (?P<peer>[^\s,]{1,80}), ?device ID:? (?P<peer_card>[^\s,]{1,20}), ?device IP:? "
-            r"(?P<peer_ip>[^\s,]{1,80}?)\.?(?:\s|$)",
-            r"cqe err(?:or)? status ?\[(?P<status>[0-9]{1,4})\], ?time ?: ?\[(?P<time>[^\]\n]{1,40})\], ?localInfo"
-            r" ?\{server ?\[(?P<own>[^\]\n]{0,80})\], ?deviceId ?\[(?P<own_card>[^\]\n]{0,40})\], ?deviceIp ?\["
-            r"(?P<own_ip>[^\]\n]{0,80})\]\}, ?remoteI\w{1,4} ?\{server ?\[(?P<peer>[^\]\n]{0,80})\], ?deviceId ?\["
-            r"(?P<peer_card>[^\]\n]{0,40})\], ?deviceIp ?\[(?P<peer_ip>[^\]\n]{0,80})\]",
-            r"cqe err(?:or)? status ?\[(?P<status>[0-9]{1,4})\](?:, ?time ?: ?\[(?P<time>[^\]\n]{1,40})\])?"
-            r"(?:[^\n]{0,20}?ip ?: ?\[(?P<peer_ip>[^\]\n]{1,80})\])?",
-        ),
-        mentions=(
-            r"error cqe status ?: ?(?P<status>0x[0-9a-fA-F]{1,8})",
-            r"failed CQE status ?\[(?P<status>[0-9]{1,4})\]",
-            r"\bROCE CQE ERROR\b",
-            r"Error ROCE CQE",
-            r"Execution_Error_(?:ROCE|UB)_CQE",
-        ),
-        example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78]cqe error status[12],"
-        " time:[2025-06-15 15:06:40.1],localInfo{server[10.1.2.4],deviceId[1],deviceIp[192.168.7.5]},"
-        " remoteIP{server[10.1.2.5],deviceId[2],deviceIp[192.168.7.6]}",
+    known(
+        r"""pointer EI0013 EI0018
+packets between two cards were lost although they were retransmitted (error CQE): the far end stopped answering
+line: error CQE occurred during operator execution\.? ?Local information: ?server:? (?P<own>
+    [^\s,]{1,80}), ?device ID:? (?P<own_card>[^\s,]{1,20}), ?device IP:? (?P<own_ip>
+    [^\s,]{1,80}?)\.? Peer information: ?server:? (?P<peer>[^\s,]{1,80}), ?device ID:? (?P<peer_card>
+    [^\s,]{1,20}), ?device IP:? (?P<peer_ip>[^\s,]{1,80}?)\.?(?:\s|$)
+line: cqe err(?:or)? status ?\[(?P<status>[0-9]{1,4})\], ?time ?: ?\[(?P<time>[^\]\n]{1,40})\], ?localInfo ?\{server ?\[
+    (?P<own>[^\]\n]{0,80})\], ?deviceId ?\[(?P<own_card>[^\]\n]{0,40})\], ?deviceIp ?\[(?P<own_ip>
+    [^\]\n]{0,80})\]\}, ?remoteI\w{1,4} ?\{server ?\[(?P<peer>[^\]\n]{0,80})\], ?deviceId ?\[(?P<peer_card>
+    [^\]\n]{0,40})\], ?deviceIp ?\[(?P<peer_ip>[^\]\n]{0,80})\]
+line: cqe err(?:or)? status ?\[(?P<status>[0-9]{1,4})\](?:, ?time ?: ?\[(?P<time>[^\]\n]{1,40})\])?(?:
+    [^\n]{0,20}?ip ?: ?\[(?P<peer_ip>[^\]\n]{1,80})\])?
+mention: error cqe status ?: ?(?P<status>0x[0-9a-fA-F]{1,8})
+mention: failed CQE status ?\[(?P<status>[0-9]{1,4})\]
+mention: \bROCE CQE ERROR\b
+mention: Error ROCE CQE
+mention: Execution_Error_(?:ROCE|UB)_CQE
+example: [ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78]cqe error status[12], time:[2025-06-15
+    15:06:40.1],localInfo{server[10.1.2.4],deviceId[1],deviceIp[192.168.7.5]},
+    remoteIP{server[10.1.2.5],deviceId[2],deviceIp[192.168.7.6]}
+says: card {own_card} of {own} ({own_ip}) sent to card {peer_card} of {peer} ({peer_ip}): look at {peer} first
+says: the far end is {peer_ip}
+says: the status is {status}; 12 (and 0x15 of the driver) means that all retransmissions failed
+says: at {time}
+""",
         fact=_lost_packets,
-        says=(
-            "card {own_card} of {own} ({own_ip}) sent to card {peer_card} of {peer} ({peer_ip}): look at {peer} first",
-            "the far end is {peer_ip}",
-            "the status is {status}; 12 (and 0x15 of the driver) means that all retransmissions failed",
-            "at {time}",
-        ),
         causes=_CQE,
         tells_apart=_CQE_APART,
         fix=_CQE_FIX,
     ),
-    KnownError(
-        "the completion entry (CQE) of a lost packet, dumped by the driver; the line with `cqe error status` names both"
-        " ends",
-        role="frame",
-        codes=("EI0013",),
-        patterns=(r"dump_err_cqe",),
-        example="dump_err_cqe(7) : CQ(0x10) CQE(0x5)",
+    known(
+        """frame EI0013
+the completion entry (CQE) of a lost packet, dumped by the driver; the line with `cqe error status` names both ends
+line: dump_err_cqe
+example: dump_err_cqe(7) : CQ(0x10) CQE(0x5)
+fix: look for "cqe error status" or EI0013 near this line
+""",
         causes=_CQE,
-        fix='look for "cqe error status" or EI0013 near this line',
     ),
 )

@@ -10,7 +10,7 @@ from hccl_kit.base.message import Message
 from hccl_kit.base.process_end import killed_by
 from hccl_kit.diagnosis.errors.ending import HOST_MEMORY, MORE_MEMORY
 from hccl_kit.diagnosis.errors.message import LogMessage, rank, whole
-from hccl_kit.diagnosis.errors.row import KnownError
+from hccl_kit.diagnosis.errors.row import KnownError, known
 from hccl_kit.diagnosis.facts import Exited, Fact, Fault
 
 _ROOT_CAUSE = (
@@ -78,37 +78,39 @@ def _signalled(message: LogMessage) -> Iterator[Fact]:
 
 
 ROWS: tuple[KnownError, ...] = (
-    KnownError(
-        "MindIE stops because its engine did not start; the log of its backend has the cause",
-        role="result",
-        patterns=(r"\[MIE04E02011C\] \[endpoint\] Failed to (?P<part>init engine|start http wrapper)",),
-        example="[ERROR] [endpoint.cpp:4] : [MIE04E02011C] [endpoint] Failed to init engine! Please check",
-        says=("it failed to {part}",),
-        causes=("an error of the backend: memory of the cards, a card that is in use, HCCL, or the model's files",),
-        tells_apart="grep -rh ERROR ~/mindie/log | head; grep -rh ERROR ~/ascend/log/debug/plog | head",
-        fix="run `hccl-kit explain` on the logs of the backend (MINDIE_LOG_PATH, by default ~/mindie/log)",
-        vague=True,
-    ),
-    KnownError(
-        "a process of Ray ended without a Python error",
-        role="pointer",
-        patterns=(
-            r"A worker died or was killed while executing a task by an unexpected system error(?:[^\n]{0,400}?Worker IP"
-            r" address: (?P<host>[0-9a-fA-F.:]{3,60}))?(?:[^\n]{0,60}?Worker PID: (?P<pid>[0-9]{1,9}))?",
-        ),
-        example="(raylet) A worker died or was killed while executing a task by an unexpected system error. RayTask"
-        " ID: 7 Worker IP address: 10.9.8.7 Worker port: 10005 Worker PID: 4711 Worker exit type: SYSTEM_ERROR",
-        says=("it is process {pid} on {host}",),
-        causes=(
-            "it was killed for memory: by the kernel, or the limit of the container",
-            "it crashed: its own log, or /tmp/ray/session_latest/logs, ends with the signal",
-        ),
-        tells_apart="on that host: dmesg -T | grep -i 'killed process'; tail /tmp/ray/session_latest/logs/worker*PID*",
+    known(r"""result vague
+MindIE stops because its engine did not start; the log of its backend has the cause
+line: \[MIE04E02011C\] \[endpoint\] Failed to (?P<part>init engine|start http wrapper)
+example: [ERROR] [endpoint.cpp:4] : [MIE04E02011C] [endpoint] Failed to init engine! Please check
+says: it failed to {part}
+cause: an error of the backend: memory of the cards, a card that is in use, HCCL, or the model's files
+apart: grep -rh ERROR ~/mindie/log | head; grep -rh ERROR ~/ascend/log/debug/plog | head
+fix: run `hccl-kit explain` on the logs of the backend (MINDIE_LOG_PATH, by default ~/mindie/log)
+"""),
+    known(
+        r"""pointer
+a process of Ray ended without a Python error
+line: A worker died or was killed while executing a task by an unexpected system error(?:
+    [^\n]{0,400}?Worker IP address: (?P<host>[0-9a-fA-F.:]{3,60}))?(?:[^\n]{0,60}?Worker PID: (?P<pid>[0-9]{1,9}))?
+example: (raylet) A worker died or was killed while executing a task by an unexpected system error. RayTask ID: 7 Worker
+    IP address: 10.9.8.7 Worker port: 10005 Worker PID: 4711 Worker exit type: SYSTEM_ERROR
+says: it is process {pid} on {host}
+cause: it was killed for memory: by the kernel, or the limit of the container
+cause: it crashed: its own log, or /tmp/ray/session_latest/logs, ends with the signal
+apart: on that host: dmesg -T | grep -i 'killed process'; tail /tmp/ray/session_latest/logs/worker*PID*
+""",
         fix="read that log: if the kernel killed it, " + MORE_MEMORY,
     ),
-    KnownError(
-        "a process was killed with signal 9, which a program cannot catch: look at the memory of the host first",
-        role="pointer",
+    known(
+        """pointer
+a process was killed with signal 9, which a program cannot catch: look at the memory of the host first
+example: failed (exitcode: -9) local_rank: 3 (pid: 7) of binary: /usr/bin/python
+says: it is rank {rank} on {host}
+says: local rank {local} of this host, process {pid}
+says: process {pid}
+cause: the host, or the limit of the container, ran out of memory, and the kernel killed it
+cause: a scheduler, a user or another launcher killed it
+""",
         patterns=(
             r"\bexit(?:ed)?(?: with)?(?: exit)? code:? 137\b",
             r"\bexitCode: ?137\b",
@@ -117,174 +119,161 @@ ROWS: tuple[KnownError, ...] = (
             _ROOT_CAUSE + r"[^\n]{0,200}?exitcode *: -9\b(?: \(pid:"
             r" (?P<pid>[0-9]{1,9})\))?",
         ),
-        example="failed (exitcode: -9) local_rank: 3 (pid: 7) of binary: /usr/bin/python",
-        says=("it is rank {rank} on {host}", "local rank {local} of this host, process {pid}", "process {pid}"),
-        causes=(
-            "the host, or the limit of the container, ran out of memory, and the kernel killed it",
-            "a scheduler, a user or another launcher killed it",
-        ),
         tells_apart=HOST_MEMORY,
         fix="if the kernel killed it: " + MORE_MEMORY,
     ),
-    KnownError(
-        "the summary of torchrun: which rank ended first; the output of that rank, above, has the cause",
-        role="result",
+    known(
+        """result vague
+the summary of torchrun: which rank ended first; the output of that rank, above, has the cause
+example: Root Cause (first observed failure): [0]: time : x host : n7 rank : 3 (local_rank: 1) exitcode : 1 (pid: 7)
+says: rank {rank} on {host} ended first
+says: rank {rank} ended first
+says: its exit code is {exit}: 1 is a Python error, a negative one a signal (-6 abort, -11 crash, -15 ended by another)
+cause: an error of that rank: its traceback is above, or in the file of --log-dir
+cause: the -9 and -15 of other ranks are torchrun's own: it ends the rest
+apart: torchrun --log-dir LOGS --redirects 3 keeps the output of each rank: read that of this rank
+fix: explain the output of that rank: hccl-kit explain LOGS/*/attempt_0/RANK/stderr.log
+""",
         patterns=(_ROOT_CAUSE + r"(?:[^\n]{0,200}?exitcode *: (?P<exit>-?[0-9]{1,4})\b)?",),
-        example="Root Cause (first observed failure): [0]: time : x host : n7 rank : 3 (local_rank: 1) exitcode : 1"
-        " (pid: 7)",
-        says=(
-            "rank {rank} on {host} ended first",
-            "rank {rank} ended first",
-            "its exit code is {exit}: 1 is a Python error, a negative one a signal (-6 abort, -11 crash, -15 ended by"
-            " another)",
-        ),
-        causes=(
-            "an error of that rank: its traceback is above, or in the file of --log-dir",
-            "the -9 and -15 of other ranks are torchrun's own: it ends the rest",
-        ),
-        tells_apart="torchrun --log-dir LOGS --redirects 3 keeps the output of each rank: read that of this rank",
-        fix="explain the output of that rank: hccl-kit explain LOGS/*/attempt_0/RANK/stderr.log",
-        vague=True,
     ),
-    KnownError(
-        "processes stopped answering MindSpore's scheduler; msrun lists them",
-        role="pointer",
-        patterns=(
-            r"Time out nodes are \[(?P<nodes>['\"]?\w[^\]\n]{0,16384})\]",
-            r"The node: (?P<nodes>[0-9]{1,8}) is timed out\. It may exit",
-        ),
-        says=("nodes {nodes}: read worker_N.log of these nodes, and its end first",),
-        causes=(
-            "the process ended: an error of its own, or killed for memory of the host, which leaves"
-            " no error in its log",
-            "the process hangs",
-        ),
-        example="[ERROR] ME(77:281473590168608,MainProcess):2025-03-10-09:40:38.722.000 [m/_api.py:431] Time out"
-        " nodes are ['3', '7']",
+    known(
+        r"""pointer
+processes stopped answering MindSpore's scheduler; msrun lists them
+line: Time out nodes are \[(?P<nodes>['\"]?\w[^\]\n]{0,16384})\]
+line: The node: (?P<nodes>[0-9]{1,8}) is timed out\. It may exit
+example: [ERROR] ME(77:281473590168608,MainProcess):2025-03-10-09:40:38.722.000 [m/_api.py:431] Time out nodes are ['3',
+    '7']
+says: nodes {nodes}: read worker_N.log of these nodes, and its end first
+cause: the process ended: an error of its own, or killed for memory of the host, which leaves no error in its log
+cause: the process hangs
+apart: grep -n 'ERROR\|Traceback' worker_*.log scheduler.log; dmesg -T | grep -i 'killed process'
+""",
         fact=_silent_nodes,
-        tells_apart="grep -n 'ERROR\\|Traceback' worker_*.log scheduler.log; dmesg -T | grep -i 'killed process'",
         fix="correct what worker_N.log of that node shows; if the kernel killed it, " + MORE_MEMORY,
     ),
-    KnownError(
-        "a worker of msrun ended with an error",
-        role="pointer",
-        patterns=(r"\bWorker process (?P<pid>[0-9]{1,9}) exit with exception",),
-        example="[ERROR] ME(7:8,Main): Worker process 4711 exit with exception.",
-        says=("it is process {pid}",),
-        causes=("an error of that worker: worker_N.log of its rank has it",),
-        tells_apart="grep -ln 'ERROR\\|Traceback' worker_*.log scheduler.log: the earliest is the cause",
-        fix="run `hccl-kit explain` on worker_N.log; msrun --log_dir names its folder (by default the current one)",
-    ),
-    KnownError(
-        "the scheduler of msrun ended, usually because a worker stopped answering",
-        role="symptom",
-        patterns=(r"\bScheduler process (?P<pid>[0-9]{1,9}) exit with exception",),
-        example="[ERROR] ME(7:8,Main): Scheduler process 4711 exit with exception.",
-        says=("it is process {pid}",),
-        causes=("a worker ended or hangs: scheduler.log names the nodes that timed out",),
-        tells_apart="grep -n 'timed out' scheduler.log; grep -ln 'ERROR\\|Traceback' worker_*.log",
-        fix="read scheduler.log, then worker_N.log of the node that it names",
-    ),
-    KnownError(
-        "a rank ended with an error; this script then ended the others",
-        role="result",
+    known(r"""pointer
+a worker of msrun ended with an error
+line: \bWorker process (?P<pid>[0-9]{1,9}) exit with exception
+example: [ERROR] ME(7:8,Main): Worker process 4711 exit with exception.
+says: it is process {pid}
+cause: an error of that worker: worker_N.log of its rank has it
+apart: grep -ln 'ERROR\|Traceback' worker_*.log scheduler.log: the earliest is the cause
+fix: run `hccl-kit explain` on worker_N.log; msrun --log_dir names its folder (by default the current one)
+"""),
+    known(r"""symptom
+the scheduler of msrun ended, usually because a worker stopped answering
+line: \bScheduler process (?P<pid>[0-9]{1,9}) exit with exception
+example: [ERROR] ME(7:8,Main): Scheduler process 4711 exit with exception.
+says: it is process {pid}
+cause: a worker ended or hangs: scheduler.log names the nodes that timed out
+apart: grep -n 'timed out' scheduler.log; grep -ln 'ERROR\|Traceback' worker_*.log
+fix: read scheduler.log, then worker_N.log of the node that it names
+"""),
+    known(
+        """result
+a rank ended with an error; this script then ended the others
+example: error: rank 3 on device 3 of n1 failed with exit code 1
+says: rank {rank} on {host}, exit code {code}: 128 and more is a signal, 137 is SIGKILL
+cause: an error of that rank: its own log has it
+cause: 137: the memory of the host was used up
+""",
         patterns=(
             r"error: rank (?P<rank>[0-9]{1,8}) on device [0-9]{1,6} of (?P<host>[\w.:-]{1,255}) failed with exit code"
             r" (?P<code>[0-9]{1,3})(?: \(SIG[\w+-]{1,12}\))?$",
             rf"{_IN_CHINESE}[0-9]{{1,6}} 号卡上的 rank (?P<rank>[0-9]{{1,8}}) 失败，退出码 (?P<code>[0-9]{{1,3}})",
         ),
-        says=("rank {rank} on {host}, exit code {code}: 128 and more is a signal, 137 is SIGKILL",),
-        example="error: rank 3 on device 3 of n1 failed with exit code 1",
         fact=_ended,
-        causes=("an error of that rank: its own log has it", "137: the memory of the host was used up"),
         tells_apart="the log of that rank; " + HOST_MEMORY,
         fix="correct what the log of that rank shows; if the kernel killed it, " + MORE_MEMORY,
     ),
-    KnownError(
-        "ranks took no step for too long, so that the script ended the job",
-        role="symptom",
+    known(
+        """symptom
+ranks took no step for too long, so that the script ended the job
+example: error: rank 3 on device 3 of n1 took no step for 60 s after step 5
+says: rank {ranks} on {host}
+cause: a rank hangs, or waits for data or for another rank
+apart: py-spy dump --pid PID on each host; the logs of the ranks
+fix: find the rank that waits for no other: hccl-kit diagnose LOGS
+""",
         patterns=(
             r"error: rank (?P<ranks>[0-9]{1,8}) on device [0-9]{1,6} of (?P<host>[\w.:-]{1,255}) took no step for",
             r"error: ranks (?P<ranks>[0-9, ]{4,99}) of (?P<host>[\w.:-]{1,255}) took no step for",
             rf"{_IN_CHINESE}[0-9]{{1,6}} 号卡上的 rank (?P<ranks>[0-9]{{1,8}}) {_STILL}",
             rf"{_IN_CHINESE}rank (?P<ranks>[0-9、]{{3,99}}) {_STILL}",
         ),
-        says=("rank {ranks} on {host}",),
-        example="error: rank 3 on device 3 of n1 took no step for 60 s after step 5",
         fact=_hang,
-        causes=("a rank hangs, or waits for data or for another rank",),
-        tells_apart="py-spy dump --pid PID on each host; the logs of the ranks",
-        fix="find the rank that waits for no other: hccl-kit diagnose LOGS",
     ),
-    KnownError(
-        "Slurm saw a task end",
-        role="result",
+    known(
+        """result
+Slurm saw a task end
+example: srun: error: n1: task 3: Exited with exit code 2
+says: task {task} on {host} ended with code {code}
+says: task {task} on {host}: {signal}
+cause: an error of that task: its output has it
+cause: Killed: the memory of the host or of the job was used up
+apart: the output of that task; sacct -j JOB --format JobID,State,ExitCode,MaxRSS
+""",
         patterns=(
             r"srun: error: (?P<host>[\w.-]{1,255}): task (?P<task>[0-9]{1,8}): "
             rf"(?:Exited with exit code (?P<code>[0-9]{{1,3}})|(?P<signal>{'|'.join(_SIGNALS)}))\b",
         ),
-        says=("task {task} on {host} ended with code {code}", "task {task} on {host}: {signal}"),
-        example="srun: error: n1: task 3: Exited with exit code 2",
         fact=_slurm_task_ended,
-        causes=("an error of that task: its output has it", "Killed: the memory of the host or of the job was used up"),
-        tells_apart="the output of that task; sacct -j JOB --format JobID,State,ExitCode,MaxRSS",
         fix="correct what the output of that task shows; if it was killed for memory, " + MORE_MEMORY,
     ),
-    KnownError(
-        "torchrun saw a process end",
-        role="result",
-        patterns=(
-            r"failed \(exitcode: (?P<code>-?[0-9]{1,3})\) local_rank: (?P<local>[0-9]{1,6}) \(pid: (?P<pid>[0-9]{1,10})"
-            r"\) of binary:",
-        ),
-        says=("local rank {local} of this host, process {pid}, exit code {code}: a negative one is a signal",),
-        example="ERROR:torch.distributed.elastic.multiprocessing.api:failed (exitcode: -11) local_rank: 3 (pid: 78)"
-        " of binary: /usr/bin/python3",
+    known(
+        r"""result
+torchrun saw a process end
+line: failed \(exitcode: (?P<code>-?[0-9]{1,3})\) local_rank: (?P<local>[0-9]{1,6}) \(pid: (?P<pid>
+    [0-9]{1,10})\) of binary:
+example: ERROR:torch.distributed.elastic.multiprocessing.api:failed (exitcode: -11) local_rank: 3 (pid: 78) of binary:
+    /usr/bin/python3
+says: local rank {local} of this host, process {pid}, exit code {code}: a negative one is a signal
+cause: an error of that process: its output, above, has it
+cause: -15: torchrun ended it because of another
+apart: torchrun --log-dir LOGS --redirects 3 keeps the output of each rank
+fix: correct what the output of that process shows
+""",
         fact=_killed,
-        causes=("an error of that process: its output, above, has it", "-15: torchrun ended it because of another"),
-        tells_apart="torchrun --log-dir LOGS --redirects 3 keeps the output of each rank",
-        fix="correct what the output of that process shows",
     ),
-    KnownError(
-        "a rank ended the job with MPI_Abort; its own output, above, has the reason",
-        role="result",
-        patterns=(r"MPI_ABORT was invoked on rank (?P<rank>[0-9]{1,8}) in communicator MPI_COMM_WORLD",),
-        says=("it is rank {rank}",),
-        example="MPI_ABORT was invoked on rank 3 in communicator MPI_COMM_WORLD",
+    known(
+        """result
+a rank ended the job with MPI_Abort; its own output, above, has the reason
+line: MPI_ABORT was invoked on rank (?P<rank>[0-9]{1,8}) in communicator MPI_COMM_WORLD
+example: MPI_ABORT was invoked on rank 3 in communicator MPI_COMM_WORLD
+says: it is rank {rank}
+cause: an error of that rank's program
+apart: mpirun --output-filename LOGS keeps the output of each rank
+fix: correct what the output of that rank shows
+""",
         fact=_aborted,
-        causes=("an error of that rank's program",),
-        tells_apart="mpirun --output-filename LOGS keeps the output of each rank",
-        fix="correct what the output of that rank shows",
     ),
-    KnownError(
-        "a process under Open MPI crashed",
-        patterns=(
-            r"^\[(?P<host>[\w.-]{1,255}):(?P<pid>[0-9]{1,10})\] Signal: (?P<signal>Segmentation fault|Bus error"
-            r"|Illegal instruction|Floating point exception) \([0-9]{1,2}\)",
-        ),
-        says=("it is process {pid} on {host}: {signal}",),
-        example="[n1:78] Signal: Segmentation fault (11)",
+    known(
+        r"""cause
+a process under Open MPI crashed
+line: ^\[(?P<host>[\w.-]{1,255}):(?P<pid>[0-9]{1,10})\] Signal: (?P<signal>Segmentation fault|Bus error|Illegal instruct
+    ion|Floating point exception) \([0-9]{1,2}\)
+example: [n1:78] Signal: Segmentation fault (11)
+says: it is process {pid} on {host}: {signal}
+cause: an error before it: a program that ends on an exception may crash while HCCL is unloaded
+cause: a bug in the library of the first frames, or two releases of it
+cause: Bus error: the shared memory of the container (/dev/shm) is full
+apart: an exception or an ERROR above it in the output of this process; the library of frames 0 to 3
+fix: correct the error above it; without one, install the libraries of one release of CANN
+""",
         fact=_crashed,
-        causes=(
-            "an error before it: a program that ends on an exception may crash while HCCL is unloaded",
-            "a bug in the library of the first frames, or two releases of it",
-            "Bus error: the shared memory of the container (/dev/shm) is full",
-        ),
-        tells_apart="an exception or an ERROR above it in the output of this process; the library of frames 0 to 3",
-        fix="correct the error above it; without one, install the libraries of one release of CANN",
     ),
-    KnownError(
-        "Open MPI saw a rank end by a signal",
-        role="result",
-        patterns=(
-            r"with PID [0-9]{1,10} on node (?P<host>\S{1,255}) exited on signal (?P<signal>[0-9]{1,2})\b",
-            r"exited on signal (?P<signal>[0-9]{1,2})\b",
-        ),
-        says=("the host is {host}", "the signal is {signal}: 9 is a kill, often for memory, 11 a crash"),
-        example="mpirun noticed that process rank 3 with PID 78 on node n1 exited on signal 9 (Killed).",
+    known(
+        r"""result needs_context
+Open MPI saw a rank end by a signal
+line: with PID [0-9]{1,10} on node (?P<host>\S{1,255}) exited on signal (?P<signal>[0-9]{1,2})\b
+line: exited on signal (?P<signal>[0-9]{1,2})\b
+example: mpirun noticed that process rank 3 with PID 78 on node n1 exited on signal 9 (Killed).
+says: the host is {host}
+says: the signal is {signal}: 9 is a kill, often for memory, 11 a crash
+cause: 9: the memory of the host was used up, or somebody killed it
+cause: 11 and 6: the program crashed
+""",
         fact=_signalled,
-        needs_context=True,
-        causes=("9: the memory of the host was used up, or somebody killed it", "11 and 6: the program crashed"),
         tells_apart=HOST_MEMORY,
         fix="correct what the output of that rank shows; if the kernel killed it, " + MORE_MEMORY,
     ),

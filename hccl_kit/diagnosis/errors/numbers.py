@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from hccl_kit.diagnosis.errors.codes import FIRST, READ_PLOG
-from hccl_kit.diagnosis.errors.row import KnownError
+from hccl_kit.diagnosis.errors.row import KnownError, known
 from hccl_kit.diagnosis.facts import Role
 
 _OF_CALLS: Mapping[int, str] = {
@@ -193,33 +193,25 @@ ROWS: tuple[KnownError, ...] = (
         fix="read the error above it",
     ),
     *_rows(_RESULTS, "result", "the first ERROR of this process has the reason"),
-    KnownError(
-        "the SOC version is wrong: kernels or a model for another chip",
-        codes=("507008",),
-        causes=("the package of kernels, or an offline model, is of another chip than the card",),
-        tells_apart="npu-smi info: the name of the chip; cat $ASCEND_OPP_PATH/version.info",
-        fix="install the kernels of this chip; convert the model with its soc_version",
-        vague=True,
-    ),
-    KnownError(
-        "the system DMA reported an error: a copy of memory failed",
-        codes=("507013",),
-        causes=(
-            "memory was freed, or ended, while it was copied",
-            "on one card (310P): the memory or the page tables of the card are used up",
-            "with several cards: the other end freed its memory or ended (EI0012)",
-        ),
-        tells_apart="npu-smi info: memory of the card before the error; Entry-HcclCommDestroy just before",
-        fix="use less memory of the card, and wait for the stream before memory is freed",
-        vague=True,
-    ),
-    KnownError(
-        "HCCL could not repeat an operator after a fault of a link",
-        role="pointer",
-        codes=("507904",),
-        causes=("a link between two cards is broken: EI0013 or heartbeats name it", "a rank had gone on already"),
-        tells_apart="hccn_tool -i N -link_stat -g on both ends; EI0013 in the plogs",
-        fix="repair the link",
-        vague=True,
-    ),
+    known("""cause 507008 vague
+the SOC version is wrong: kernels or a model for another chip
+cause: the package of kernels, or an offline model, is of another chip than the card
+apart: npu-smi info: the name of the chip; cat $ASCEND_OPP_PATH/version.info
+fix: install the kernels of this chip; convert the model with its soc_version
+"""),
+    known("""cause 507013 vague
+the system DMA reported an error: a copy of memory failed
+cause: memory was freed, or ended, while it was copied
+cause: on one card (310P): the memory or the page tables of the card are used up
+cause: with several cards: the other end freed its memory or ended (EI0012)
+apart: npu-smi info: memory of the card before the error; Entry-HcclCommDestroy just before
+fix: use less memory of the card, and wait for the stream before memory is freed
+"""),
+    known("""pointer 507904 vague
+HCCL could not repeat an operator after a fault of a link
+cause: a link between two cards is broken: EI0013 or heartbeats name it
+cause: a rank had gone on already
+apart: hccn_tool -i N -link_stat -g on both ends; EI0013 in the plogs
+fix: repair the link
+"""),
 )

@@ -2,194 +2,159 @@
 
 from __future__ import annotations
 
-from hccl_kit.diagnosis.errors.row import KnownError, in_stage
+from hccl_kit.diagnosis.errors.row import in_stage, known
 from hccl_kit.diagnosis.errors.waits import STAGE
 
 _MEMORY_FIX = "leave more memory free: batch size, share of the cache, HCCL_BUFFSIZE; end other processes on the card"
 
 ROWS = in_stage(
     STAGE,
-    KnownError(
-        "a copy inside the card or to a card of the same server (SDMA) failed while the job ran. No rule of a"
-        " table detects this: see the earliest error of all ranks, and `npu-smi info`",
-        codes=("EI0012",),
-        causes=(
-            "the communicator, or the memory, was freed while the operator still ran; or the buffer is too small",
-            "the process at the other end ended before",
-            "on A3: the link between the cards is broken",
-        ),
-        tells_apart='grep -rh "Entry-HcclCommDestroy" */run/plog: a time just before; npu-smi info -t health -i N',
-        fix="wait for the stream before a group is destroyed or memory is freed; check count against the buffers",
-    ),
-    KnownError(
-        "a copy between cards (SDMA) failed",
-        codes=("EI0012",),
-        in_output=True,
-        patterns=(
-            r"SDMA memory copy task exception occurred(?:[^\n]{0,20}?Remote rank: ?\[(?P<peer>[^\]\n]{1,20})\])?"
-            r"(?:[^\n]{0,200}?tag ?\[(?P<tag>[^\]\n]{1,200})\])?(?:[^\n]{0,400}?link type: ?\[(?P<link>\w{1,20})"
-            r"\])?",
-            r"fftsplus sdma error",
-            r"there is a sdma error",
-            r"hwts sdma error",
-            r"PrintSdmaErrorInfo",
-            r"\bsdma (?:task )?(?:error|exception|fail)",
-            r"Execution_Error_SDMA",
-        ),
-        example="PrintSdmaErrorInfoForFftsPlusTask: err_type=4[fftsplus sdma error]",
-        says=("the other rank is {peer}", "the operator is {tag}", "the link is of type {link}"),
-        causes=(
-            "in a job of one card: its memory or page tables are used up (310P), or memory was freed too early",
-            "the communicator, or the memory, was freed while the operator still ran; or the buffer is too small",
-            "the process at the other end ended before",
-            "on A3: the link between the cards is broken",
-        ),
-        tells_apart='grep -rh "Entry-HcclCommDestroy" */run/plog: a time just before; npu-smi info -t health -i N',
-        fix="wait for the stream before a group is destroyed or memory is freed; check count against the buffers",
-    ),
-    KnownError(
-        "a task of an operator failed on the card; the lines of HCCL below name the operator",
-        role="symptom",
-        codes=("507049",),
-        patterns=(
-            r"TaskFailCallBackForFftsPlusTask",
-            r"fftsplus task (?:execute failed|exception)",
-            r"PrintErrorInfoForDavinciTask",
-            r"[Aa]icore kernel execute failed",
-        ),
-        example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [some_file.cc:12]"
-        " [78]TaskFailCallBackForFftsPlusTask: the task failed",
-        causes=("a copy failed (sdma), a wait timed out, or a kernel failed: see err_type or the lines around",),
-        tells_apart='grep -h "Task run failed\\|err_type" of the same process',
-        fix="follow the first error of this process",
+    known("""cause EI0012
+a copy inside the card or to a card of the same server (SDMA) failed while the job ran. No rule of a table detects this:
+    see the earliest error of all ranks, and `npu-smi info`
+cause: the communicator, or the memory, was freed while the operator still ran; or the buffer is too small
+cause: the process at the other end ended before
+cause: on A3: the link between the cards is broken
+apart: grep -rh "Entry-HcclCommDestroy" */run/plog: a time just before; npu-smi info -t health -i N
+fix: wait for the stream before a group is destroyed or memory is freed; check count against the buffers
+"""),
+    known(r"""cause EI0012 in_output
+a copy between cards (SDMA) failed
+line: SDMA memory copy task exception occurred(?:[^\n]{0,20}?Remote rank: ?\[(?P<peer>[^\]\n]{1,20})\])?(?:
+    [^\n]{0,200}?tag ?\[(?P<tag>[^\]\n]{1,200})\])?(?:[^\n]{0,400}?link type: ?\[(?P<link>\w{1,20})\])?
+line: fftsplus sdma error
+line: there is a sdma error
+line: hwts sdma error
+line: PrintSdmaErrorInfo
+line: \bsdma (?:task )?(?:error|exception|fail)
+line: Execution_Error_SDMA
+example: PrintSdmaErrorInfoForFftsPlusTask: err_type=4[fftsplus sdma error]
+says: the other rank is {peer}
+says: the operator is {tag}
+says: the link is of type {link}
+cause: in a job of one card: its memory or page tables are used up (310P), or memory was freed too early
+cause: the communicator, or the memory, was freed while the operator still ran; or the buffer is too small
+cause: the process at the other end ended before
+cause: on A3: the link between the cards is broken
+apart: grep -rh "Entry-HcclCommDestroy" */run/plog: a time just before; npu-smi info -t health -i N
+fix: wait for the stream before a group is destroyed or memory is freed; check count against the buffers
+"""),
+    known(
+        r"""symptom 507049
+a task of an operator failed on the card; the lines of HCCL below name the operator
+line: TaskFailCallBackForFftsPlusTask
+line: fftsplus task (?:execute failed|exception)
+line: PrintErrorInfoForDavinciTask
+line: [Aa]icore kernel execute failed
+example: [ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [some_file.cc:12] [78]TaskFailCallBackForFftsPlusTask: the
+    task failed
+cause: a copy failed (sdma), a wait timed out, or a kernel failed: see err_type or the lines around
+apart: grep -h "Task run failed\|err_type" of the same process
+fix: follow the first error of this process
+""",
         needs_context=False,
     ),
-    KnownError(
-        "the buffer between cards (HCCL_BUFFSIZE) is too small for an operator of MoE (dispatch, combine)",
-        in_output=True,
-        patterns=(
-            r"HCCL_BUFFSIZE\w{0,8} is too (?:SMALL|small)[^\n]{0,900}?= ?(?P<needed>[0-9]{1,9}) ?MB, ?(?:actual )?"
-            r"[A-Z_]{0,4}CCL_BUFFSIZE\w{0,8} ?= ?(?P<has>[0-9]{1,9}) ?MB",
-            r"HCCL_BUFFSIZE\w{0,8} is too (?:SMALL|small), should (?:be )?larger than (?P<needed>[0-9]{1,9}) ?MB",
-            r"HCCL_BUFFSIZE\w{0,8} is too (?:SMALL|small)",
-        ),
-        example="HCCL_BUFFSIZE is too SMALL, maxBs = 64, h = 1024, k = 4, NEEDED_HCCL_BUFFSIZE(((maxBs * 3) + 3MB) *"
-        " 2) = 811MB, HCCL_BUFFSIZE=300MB.",
-        says=(
-            "it needs {needed} MB and has {has} MB: export HCCL_BUFFSIZE={needed}, or more, on all ranks",
-            "it needs {needed} MB: export HCCL_BUFFSIZE={needed}, or more, on all ranks",
-        ),
-        causes=(
-            "the need grows with the tokens of a step, the hidden size and the experts of a card;"
-            " the default is 200 MB",
-            "the framework sets the buffer of this group itself (hccl_buffer_size of the process group's options)",
-        ),
-        tells_apart="echo $HCCL_BUFFSIZE on all ranks; the framework's option for the most tokens of a step",
-        fix="raise HCCL_BUFFSIZE on all ranks alike (each communicator takes twice as much memory of"
-        " the card), or lower"
-        " the tokens of a step (vLLM: --max-num-seqs, --max-num-batched-tokens)",
-    ),
-    KnownError(
-        "a parameter of an operator is not valid, or RANK_ID of the process is not a number. No rule of a table"
-        " detects this: `hccl-kit preflight` compares the variables with the table (HK612)",
-        codes=("EI0003",),
-        causes=(
-            "count, data type or root of an operator is outside what HCCL accepts",
-            "RANK_ID or RANK_SIZE is missing or not a number",
-        ),
-        tells_apart="hccl-kit preflight TABLE; HCCL_ENTRY_LOG_ENABLE=1 shows the arguments",
-        fix="correct the argument that the message names",
-    ),
-    KnownError(
-        "HCCL refused an argument of an operator",
-        codes=("EI0003",),
-        patterns=(
-            r"(?:Failed to verify parameters of operator|In) (?P<operator>\S{1,60}?)[.,]? [Vv]alue "
-            r"(?P<value>[^\n]{0,80}?) (?:for|of) parameter (?P<name>[^\n]{1,60}?) is invalid(?:[. ]{0,3}"
-            r"(?:The expected value is|Expected value ?:) ?(?P<expected>[^\n]{1,120}))?",
-            r"Invalid_Argument_Collective_Communication_Operator",
-            r"\[TaskExecStage\]\[InvalidArgument\]",
-        ),
-        example="EI0003: In HcclAllReduce, value 0 for parameter count is invalid. Expected value: above 0",
-        says=("{name} of {operator} is {value}", "HCCL expects: {expected}"),
-        causes=("count, data type, root or a pointer is outside what HCCL accepts",),
-        tells_apart="HCCL_ENTRY_LOG_ENABLE=1 shows the arguments of every call",
-        fix="correct the argument",
-    ),
-    KnownError(
-        "the operator, its data type or its mode is not supported on this product",
+    known(r"""cause in_output
+the buffer between cards (HCCL_BUFFSIZE) is too small for an operator of MoE (dispatch, combine)
+line: HCCL_BUFFSIZE\w{0,8} is too (?:SMALL|small)[^\n]{0,900}?= ?(?P<needed>[0-9]{1,9}) ?MB, ?(?:actual )?[A-Z_]{0,4}CCL
+    _BUFFSIZE\w{0,8} ?= ?(?P<has>[0-9]{1,9}) ?MB
+line: HCCL_BUFFSIZE\w{0,8} is too (?:SMALL|small), should (?:be )?larger than (?P<needed>[0-9]{1,9}) ?MB
+line: HCCL_BUFFSIZE\w{0,8} is too (?:SMALL|small)
+example: HCCL_BUFFSIZE is too SMALL, maxBs = 64, h = 1024, k = 4, NEEDED_HCCL_BUFFSIZE(((maxBs * 3) + 3MB) * 2) = 811MB,
+    HCCL_BUFFSIZE=300MB.
+says: it needs {needed} MB and has {has} MB: export HCCL_BUFFSIZE={needed}, or more, on all ranks
+says: it needs {needed} MB: export HCCL_BUFFSIZE={needed}, or more, on all ranks
+cause: the need grows with the tokens of a step, the hidden size and the experts of a card; the default is 200 MB
+cause: the framework sets the buffer of this group itself (hccl_buffer_size of the process group's options)
+apart: echo $HCCL_BUFFSIZE on all ranks; the framework's option for the most tokens of a step
+fix: raise HCCL_BUFFSIZE on all ranks alike (each communicator takes twice as much memory of the card), or lower the
+    tokens of a step (vLLM: --max-num-seqs, --max-num-batched-tokens)
+"""),
+    known("""cause EI0003
+a parameter of an operator is not valid, or RANK_ID of the process is not a number. No rule of a table detects this:
+    `hccl-kit preflight` compares the variables with the table (HK612)
+cause: count, data type or root of an operator is outside what HCCL accepts
+cause: RANK_ID or RANK_SIZE is missing or not a number
+apart: hccl-kit preflight TABLE; HCCL_ENTRY_LOG_ENABLE=1 shows the arguments
+fix: correct the argument that the message names
+"""),
+    known(r"""cause EI0003
+HCCL refused an argument of an operator
+line: (?:Failed to verify parameters of operator|In) (?P<operator>\S{1,60}?)[.,]? [Vv]alue (?P<value>
+    [^\n]{0,80}?) (?:for|of) parameter (?P<name>[^\n]{1,60}?) is invalid(?:[. ]{0,3}
+    (?:The expected value is|Expected value ?:) ?(?P<expected>[^\n]{1,120}))?
+line: Invalid_Argument_Collective_Communication_Operator
+line: \[TaskExecStage\]\[InvalidArgument\]
+example: EI0003: In HcclAllReduce, value 0 for parameter count is invalid. Expected value: above 0
+says: {name} of {operator} is {value}
+says: HCCL expects: {expected}
+cause: count, data type, root or a pointer is outside what HCCL accepts
+apart: HCCL_ENTRY_LOG_ENABLE=1 shows the arguments of every call
+fix: correct the argument
+"""),
+    known(
+        r"""cause
+the operator, its data type or its mode is not supported on this product
+line: \[TaskExecStage\]\[Not ?Support(?:ed)?\]
+example: [ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [some_file.cc:12] [78][TaskExecStage][Not Support] the
+    data type is int64
+cause: the chip or release lacks it: point-to-point groups on 310P, for example
+apart: the list of operators of your product in HCCL's guide
+fix: use another operator or data type; tensor instead of pipeline parallelism on 310P
+""",
         codes=("HcclResult 5",),
-        patterns=(r"\[TaskExecStage\]\[Not ?Support(?:ed)?\]",),
-        example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [some_file.cc:12] [78][TaskExecStage][Not"
-        " Support] the data type is int64",
-        causes=("the chip or release lacks it: point-to-point groups on 310P, for example",),
-        tells_apart="the list of operators of your product in HCCL's guide",
-        fix="use another operator or data type; tensor instead of pipeline parallelism on 310P",
     ),
-    KnownError(
-        "the host or the card is out of memory or another resource. No rule of a table detects this: end other"
-        " processes there, or reduce the batch size",
-        codes=("EI0007",),
-        causes=(
-            "the memory of the card is full: the model, the cache, another process",
-            "too many communicators or streams: notifies are used up",
-        ),
-        tells_apart="npu-smi info; free -h",
+    known(
+        """cause EI0007
+the host or the card is out of memory or another resource. No rule of a table detects this: end other processes there,
+    or reduce the batch size
+cause: the memory of the card is full: the model, the cache, another process
+cause: too many communicators or streams: notifies are used up
+apart: npu-smi info; free -h
+""",
         fix=_MEMORY_FIX,
     ),
-    KnownError(
-        "HCCL could not allocate a resource",
-        codes=("EI0007",),
-        patterns=(
-            r"Failed to allocate resource ?\[?(?P<resource>[^\]\n]{1,60}?)\]? with info ?\[?(?P<info>[^\]\n]{0,120}?)"
-            r"\]?\. ?Reason",
-            r"\[InitGroupStage\]\[Resource\]",
-        ),
-        example="EI0007: Failed to allocate resource[notify] with info[size 8]. Reason: no notify is left",
-        says=("it is {resource}, {info}",),
-        causes=(
-            "the memory of the card is full: the model, the cache, another process",
-            "too many communicators or streams: notifies are used up",
-        ),
-        tells_apart="npu-smi info; free -h",
+    known(
+        r"""cause EI0007
+HCCL could not allocate a resource
+line: Failed to allocate resource ?\[?(?P<resource>[^\]\n]{1,60}?)\]? with info ?\[?(?P<info>
+    [^\]\n]{0,120}?)\]?\. ?Reason
+line: \[InitGroupStage\]\[Resource\]
+example: EI0007: Failed to allocate resource[notify] with info[size 8]. Reason: no notify is left
+says: it is {resource}, {info}
+cause: the memory of the card is full: the model, the cache, another process
+cause: too many communicators or streams: notifies are used up
+apart: npu-smi info; free -h
+""",
         fix=_MEMORY_FIX,
     ),
-    KnownError(
-        "the memory of the card is used up",
-        codes=("207001",),
-        in_output=True,
-        patterns=(
-            r"NPU out of memory\.?(?: ?Tried to allocate (?P<size>[0-9.]{1,12} ?[KMG]i?B))?(?:[^\n]{0,20}?"
-            r"(?P<total>[0-9.]{1,12} ?[KMGT]iB) total capacity;[^\n]{0,120}? (?P<free>[0-9.]{1,12} ?[KMG]iB) free; ?"
-            r"(?P<reserved>[0-9.]{1,12} ?[KMG]iB) reserved)?",
-            r"[Mm]alloc device memory failed",
-            r"\bhalMemAlloc failed",
-            r"drv\w{0,20} ?[Mm]alloc\w{0,20} fail\w{0,3}[^\n]{0,80}(?:out of memory|size)",
-        ),
-        example="RuntimeError: NPU out of memory. Tried to allocate 90.00 MiB (NPU 1; 60.00 GiB total capacity; 4.00"
-        " GiB already allocated; 4.00 GiB current active; 20.00 MiB free; 4.00 GiB reserved in total by PyTorch)",
-        says=(
-            "another process holds about {outside} of the card: of {total} this one has {reserved}, and {free} are"
-            " free; end that process, or take another card",
-            "this process itself has {mostly} of {total}: its model, batch or cache is too large for one card",
-            "it asked for {size}",
-        ),
-        causes=("the model or the cache takes all memory of the card", "another process holds memory of the card"),
-        tells_apart="npu-smi info: memory and processes of the card",
+    known(
+        r"""cause 207001 in_output
+the memory of the card is used up
+line: NPU out of memory\.?(?: ?Tried to allocate (?P<size>[0-9.]{1,12} ?[KMG]i?B))?(?:[^\n]{0,20}?(?P<total>
+    [0-9.]{1,12} ?[KMGT]iB) total capacity;[^\n]{0,120}? (?P<free>[0-9.]{1,12} ?[KMG]iB) free; ?(?P<reserved>
+    [0-9.]{1,12} ?[KMG]iB) reserved)?
+line: [Mm]alloc device memory failed
+line: \bhalMemAlloc failed
+line: drv\w{0,20} ?[Mm]alloc\w{0,20} fail\w{0,3}[^\n]{0,80}(?:out of memory|size)
+example: RuntimeError: NPU out of memory. Tried to allocate 90.00 MiB (NPU 1; 60.00 GiB total capacity; 4.00 GiB already
+    allocated; 4.00 GiB current active; 20.00 MiB free; 4.00 GiB reserved in total by PyTorch)
+says: another process holds about {outside} of the card: of {total} this one has {reserved}, and {free} are free; end
+    that process, or take another card
+says: this process itself has {mostly} of {total}: its model, batch or cache is too large for one card
+says: it asked for {size}
+cause: the model or the cache takes all memory of the card
+cause: another process holds memory of the card
+apart: npu-smi info: memory and processes of the card
+""",
         fix=_MEMORY_FIX,
     ),
-    KnownError(
-        "an error inside HCCL; the message and the lines around it show what failed",
-        role="symptom",
-        codes=("EI9999",),
-        causes=(
-            "with `fftsplus task timeout` or `notify`: an operator waited for another rank, as EI0002",
-            "with `sdma`: a copy failed, as EI0012",
-            "otherwise an error that HCCL has no code for",
-        ),
-        tells_apart="read the text after the code, and the first ERROR line of this process",
-        fix="follow that line; if it does not help, collect all plogs (ASCEND_GLOBAL_LOG_LEVEL=1) for HCCL's"
-        " maintainers",
-        vague=True,
-    ),
+    known("""symptom EI9999 vague
+an error inside HCCL; the message and the lines around it show what failed
+cause: with `fftsplus task timeout` or `notify`: an operator waited for another rank, as EI0002
+cause: with `sdma`: a copy failed, as EI0012
+cause: otherwise an error that HCCL has no code for
+apart: read the text after the code, and the first ERROR line of this process
+fix: follow that line; if it does not help, collect all plogs (ASCEND_GLOBAL_LOG_LEVEL=1) for HCCL's maintainers
+"""),
 )

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from hccl_kit.diagnosis.errors.message import LogMessage, rank, whole
-from hccl_kit.diagnosis.errors.row import KnownError
+from hccl_kit.diagnosis.errors.row import KnownError, known
 from hccl_kit.diagnosis.facts import Fact, Fault, Oversized, Watchdog
 
 ABOVE = 'the codes below it (EI...), else: grep -rh "ERROR. HCCL" ~/ascend/log/debug/plog | head'
@@ -46,215 +46,171 @@ def _oversized(message: LogMessage) -> Iterator[Fact]:
 
 
 ROWS: tuple[KnownError, ...] = (
-    KnownError(
-        "a call on a card that this thread has not set (device -1)",
-        patterns=(r"Could not compute stream ID for \S{1,40} on device -1",),
-        example='RuntimeError: 0 INTERNAL ASSERT FAILED at "/torch_npu/csrc/core/npu/NPUStream.cpp":281, please report'
-        " a bug to PyTorch. Could not compute stream ID for 0xfffd on device -1",
-        causes=("torch.npu.set_device(LOCAL_RANK) was not called before, or not in this thread",),
-        tells_apart="the frame of the traceback: which thread makes the tensor",
-        fix="call torch.npu.set_device(int(os.environ['LOCAL_RANK'])) before the first use of the card, in each thread",
-    ),
-    KnownError(
-        "torch_npu's watchdog: an operator of this rank did not finish in time",
-        role="symptom",
-        patterns=(
-            r"(?:\bRank (?P<rank>[0-9]{1,8})\] )?[Ww]atchdog caught collective operation timeout: ?Work\w{1,8}\(SeqNum="
-            r"(?P<number>[0-9]{1,12})(?:, ?OpType=(?P<operator>\w{1,40}))?"
-            r"(?:[^\n]{0,200}?Timeout\(ms\)=(?P<limit>[0-9]{1,12})\)(?: ran for (?P<ran>[0-9]{1,12}))?)?",
-        ),
-        example="[rank9]:[E324 13:00:25.428 a.ts:1] [Rank 9] Watchdog caught collective operation timeout:"
-        " WorkHCCL(SeqNum=196, OpType=ALLREDUCE, Timeout(ms)=1800000) ran for 1800185 milliseconds before timing out.",
+    known(r"""cause
+a call on a card that this thread has not set (device -1)
+line: Could not compute stream ID for \S{1,40} on device -1
+example: RuntimeError: 0 INTERNAL ASSERT FAILED at "/torch_npu/csrc/core/npu/NPUStream.cpp":281, please report a bug to
+    PyTorch. Could not compute stream ID for 0xfffd on device -1
+cause: torch.npu.set_device(LOCAL_RANK) was not called before, or not in this thread
+apart: the frame of the traceback: which thread makes the tensor
+fix: call torch.npu.set_device(int(os.environ['LOCAL_RANK'])) before the first use of the card, in each thread
+"""),
+    known(
+        r"""symptom needs_context
+torch_npu's watchdog: an operator of this rank did not finish in time
+line: (?:\bRank (?P<rank>[0-9]{1,8})\] )?[Ww]atchdog caught collective operation timeout: ?Work\w{1,8}\(SeqNum=
+    (?P<number>[0-9]{1,12})(?:, ?OpType=(?P<operator>\w{1,40}))?(?:[^\n]{0,200}?Timeout\(ms\)=(?P<limit>[0-9]{1,12})\)
+    (?: ran for (?P<ran>[0-9]{1,12}))?)?
+example: [rank9]:[E324 13:00:25.428 a.ts:1] [Rank 9] Watchdog caught collective operation timeout: WorkHCCL(SeqNum=196,
+    OpType=ALLREDUCE, Timeout(ms)=1800000) ran for 1800185 milliseconds before timing out.
+says: rank {rank}, operator number {number}: {operator}
+says: operator number {number}: {operator}
+says: it ran {ran} ms; the limit is {limit} ms
+apart: compare SeqNum and OpType over all ranks; then EI0002 and heartbeats in the plogs
+fix: correct the rank that is behind or ended; else raise the timeout of init_process_group on all ranks
+""",
         fact=_watchdog,
-        needs_context=True,
-        says=(
-            "rank {rank}, operator number {number}: {operator}",
-            "operator number {number}: {operator}",
-            "it ran {ran} ms; the limit is {limit} ms",
-        ),
         causes=_WATCHED,
-        tells_apart="compare SeqNum and OpType over all ranks; then EI0002 and heartbeats in the plogs",
-        fix="correct the rank that is behind or ended; else raise the timeout of init_process_group on all ranks",
     ),
-    KnownError(
-        "torch_npu's watchdog ends the process because of an error of HCCL; the text after it names that error",
-        role="frame",
-        patterns=(
-            r"HCCL watchdog thread terminated with exception",
-            r"Some HCCL operations have failed or timed out",
-            r"To avoid data inconsistency, we are taking the entire process down",
-            r"Inner error is reported as above\. The process exits for this inner error",
-            r"current working operator name is (?:aclnn)?(?P<operator>\w{1,60})",
-            r"ProcessGroupHCCL(?:'s)? watchdog",
-        ),
-        example="[rank3]:[E324] HCCL watchdog thread terminated with exception: HCCL error",
-        says=("the operator is {operator}",),
+    known(
+        r"""frame
+torch_npu's watchdog ends the process because of an error of HCCL; the text after it names that error
+line: HCCL watchdog thread terminated with exception
+line: Some HCCL operations have failed or timed out
+line: To avoid data inconsistency, we are taking the entire process down
+line: Inner error is reported as above\. The process exits for this inner error
+line: current working operator name is (?:aclnn)?(?P<operator>\w{1,60})
+line: ProcessGroupHCCL(?:'s)? watchdog
+example: [rank3]:[E324] HCCL watchdog thread terminated with exception: HCCL error
+says: the operator is {operator}
+fix: run `hccl-kit explain` on that error
+""",
         causes=_WATCHED,
         tells_apart=ABOVE,
-        fix="run `hccl-kit explain` on that error",
     ),
-    KnownError(
-        "torch's store: the server's address is in 198.18.0.0/15, from which proxies take fake addresses",
-        role="symptom",
-        patterns=(
-            r"\[c10d\] The (?:server|client) socket on \[?(?:::ffff:)?(?P<ip>198\.1[89]\.[0-9]{1,3}\.[0-9]{1,3})\]?"
-            r"(?::(?P<port>[0-9]{1,5}))? has timed out",
-        ),
-        example="[W1 socket.cpp:929] [c10d] The server socket on [::ffff:198.18.0.7]:4711 has timed out, will retry.",
-        says=("it is {ip}, port {port}",),
-        causes=(
-            "a proxy (Clash, Surge: fake-ip) answers name queries with such an address, so that the host name of the"
-            " master, or of this host, resolves to it",
-            "an interface of the proxy (tun) was taken as that of the host",
-        ),
-        tells_apart="getent hosts $(hostname); ip -brief address",
-        fix="turn off the proxy's fake IPs on all hosts, or name real addresses: MASTER_ADDR, VLLM_HOST_IP,"
-        " HCCL_SOCKET_IFNAME, GLOO_SOCKET_IFNAME",
-    ),
-    KnownError(
-        "torch's store: a process timed out waiting for others at the rendezvous; HCCL has not started",
-        role="symptom",
-        in_output=True,
-        patterns=(
-            r"imed out after (?P<seconds>[0-9]{1,6}) seconds waiting for clients\. (?P<came>[0-9]{1,6})/"
-            r"(?P<needed>[0-9]{1,6}) clients joined",
-            r"(?:TCPStore|c10d)[^\n]{0,80}Socket Timeout",
-            r"store->get\('[^'\n]{0,80}'\)[^\n]{0,40}Socket Timeout",
-            r"wait timeout after (?P<millis>[0-9]{1,9}) ?ms, keys: ?(?P<keys>[^\n]{1,160})",
-            r"DistStoreError",
-            r"client socket has timed out after (?P<millis>[0-9]{1,9}) ?ms while trying to connect to"
-            r" \((?P<keys>[^)\n]{1,80})\)",
-            r"waiting for clients\. (?P<came>[0-9]{1,6})/(?P<needed>[0-9]{1,6}) clients joined",
-            r"\[c10d\] The server socket on (?P<keys>\S{1,80}) has timed out, will retry",
-            r"client socket has failed",
-        ),
-        example="torch.distributed.DistStoreError: Timed out after 601 seconds waiting for clients. 1/8 clients"
-        " joined.",
-        says=(
-            "{came} of {needed} processes joined within {seconds} s",
-            "it waited {millis} ms for {keys}",
-        ),
-        causes=(
-            "a process ended or hangs before init_process_group, or was not started",
-            "MASTER_ADDR or MASTER_PORT is not reachable, or differs between processes",
-            "WORLD_SIZE is larger than the number of processes",
-        ),
-        tells_apart="count the processes on each host; from a worker: nc -vz MASTER_ADDR MASTER_PORT",
-        fix="start the missing process; set MASTER_ADDR, MASTER_PORT and GLOO_SOCKET_IFNAME to the same values on all",
-    ),
-    KnownError(
-        "torch's store: the connection to the process that holds it, usually rank 0, is lost",
-        role="symptom",
-        in_output=True,
-        patterns=(
-            r"\[(?P<rank>[0-9]{1,8})\] is setting up \wCCL communicator and retrieving \w{1,8}UniqueId from"
-            r" \[(?P<root>[0-9]{1,8})\][^\n]{0,160}?got error: (?P<reason>[^\n]{1,120})",
-            r"ailed to recv, got 0 bytes",
-        ),
-        example="RuntimeError: [3] is setting up HCCL communicator and retrieving hcclUniqueId from [0] via c10d"
-        " key-value store by key '0', but store->get('0') got error: failed to recv, got 0 bytes",
-        says=("rank {rank} of the group waits for rank {root} of it: {reason}",),
-        causes=(
-            "that process failed, or was ended: its own log has the cause",
-            "it had ended its part of the job while this one was still starting",
-            "a proxy or a firewall closes the connection",
-        ),
-        tells_apart="the output of rank 0 before this time; dmesg -T on its host",
-        fix="correct what the log of that process shows",
-    ),
-    KnownError(
-        "a call to HCCL failed; the number at its end is the HcclResult",
-        role="frame",
-        in_output=True,
-        patterns=(
-            r"HCCL function error ?[:：] ?(?P<call>\w{1,60})[^\n]{0,200}?,? ?error code is (?P<result>[0-9]{1,3})\b",
-            r"HCCL error in ?: ?(?P<where>\S{1,160})",
-            r"Check failed: status == HCCL_SUCCESS ?\([^\n]{0,40}\)",
-            r"ERR02200\b",
-            r"DIST call hccl api failed",
-        ),
-        example="RuntimeError: create:a.ts:1 HCCL function error: hcclCommInitRootInfo(n, &(c->h)), error code is 15",
-        says=("{call} returned {result}", "in {where}"),
-        causes=(
-            "the codes below it (EI...) name the reason; without any, an argument or variable was refused",
-            "the first error in the plog of this process",
-        ),
+    known(r"""symptom
+torch's store: the server's address is in 198.18.0.0/15, from which proxies take fake addresses
+line: \[c10d\] The (?:server|client) socket on \[?(?:::ffff:)?(?P<ip>198\.1[89]\.[0-9]{1,3}\.[0-9]{1,3})\]?(?::(?P<port>
+    [0-9]{1,5}))? has timed out
+example: [W1 socket.cpp:929] [c10d] The server socket on [::ffff:198.18.0.7]:4711 has timed out, will retry.
+says: it is {ip}, port {port}
+cause: a proxy (Clash, Surge: fake-ip) answers name queries with such an address, so that the host name of the master,
+    or of this host, resolves to it
+cause: an interface of the proxy (tun) was taken as that of the host
+apart: getent hosts $(hostname); ip -brief address
+fix: turn off the proxy's fake IPs on all hosts, or name real addresses: MASTER_ADDR, VLLM_HOST_IP, HCCL_SOCKET_IFNAME,
+    GLOO_SOCKET_IFNAME
+"""),
+    known(r"""symptom in_output
+torch's store: a process timed out waiting for others at the rendezvous; HCCL has not started
+line: imed out after (?P<seconds>[0-9]{1,6}) seconds waiting for clients\. (?P<came>[0-9]{1,6})/(?P<needed>
+    [0-9]{1,6}) clients joined
+line: (?:TCPStore|c10d)[^\n]{0,80}Socket Timeout
+line: store->get\('[^'\n]{0,80}'\)[^\n]{0,40}Socket Timeout
+line: wait timeout after (?P<millis>[0-9]{1,9}) ?ms, keys: ?(?P<keys>[^\n]{1,160})
+line: DistStoreError
+line: client socket has timed out after (?P<millis>[0-9]{1,9}) ?ms while trying to connect to \((?P<keys>[^)\n]{1,80})\)
+line: waiting for clients\. (?P<came>[0-9]{1,6})/(?P<needed>[0-9]{1,6}) clients joined
+line: \[c10d\] The server socket on (?P<keys>\S{1,80}) has timed out, will retry
+line: client socket has failed
+example: torch.distributed.DistStoreError: Timed out after 601 seconds waiting for clients. 1/8 clients joined.
+says: {came} of {needed} processes joined within {seconds} s
+says: it waited {millis} ms for {keys}
+cause: a process ended or hangs before init_process_group, or was not started
+cause: MASTER_ADDR or MASTER_PORT is not reachable, or differs between processes
+cause: WORLD_SIZE is larger than the number of processes
+apart: count the processes on each host; from a worker: nc -vz MASTER_ADDR MASTER_PORT
+fix: start the missing process; set MASTER_ADDR, MASTER_PORT and GLOO_SOCKET_IFNAME to the same values on all
+"""),
+    known(r"""symptom in_output
+torch's store: the connection to the process that holds it, usually rank 0, is lost
+line: \[(?P<rank>[0-9]{1,8})\] is setting up \wCCL communicator and retrieving \w{1,8}UniqueId from \[(?P<root>
+    [0-9]{1,8})\][^\n]{0,160}?got error: (?P<reason>[^\n]{1,120})
+line: ailed to recv, got 0 bytes
+example: RuntimeError: [3] is setting up HCCL communicator and retrieving hcclUniqueId from [0] via c10d key-value store
+    by key '0', but store->get('0') got error: failed to recv, got 0 bytes
+says: rank {rank} of the group waits for rank {root} of it: {reason}
+cause: that process failed, or was ended: its own log has the cause
+cause: it had ended its part of the job while this one was still starting
+cause: a proxy or a firewall closes the connection
+apart: the output of rank 0 before this time; dmesg -T on its host
+fix: correct what the log of that process shows
+"""),
+    known(
+        r"""frame in_output
+a call to HCCL failed; the number at its end is the HcclResult
+line: HCCL function error ?[:：] ?(?P<call>\w{1,60})[^\n]{0,200}?,? ?error code is (?P<result>[0-9]{1,3})\b
+line: HCCL error in ?: ?(?P<where>\S{1,160})
+line: Check failed: status == HCCL_SUCCESS ?\([^\n]{0,40}\)
+line: ERR02200\b
+line: DIST call hccl api failed
+example: RuntimeError: create:a.ts:1 HCCL function error: hcclCommInitRootInfo(n, &(c->h)), error code is 15
+says: {call} returned {result}
+says: in {where}
+cause: the codes below it (EI...) name the reason; without any, an argument or variable was refused
+cause: the first error in the plog of this process
+fix: run `hccl-kit explain` on that error
+""",
         tells_apart=ABOVE,
-        fix="run `hccl-kit explain` on that error",
     ),
-    KnownError(
-        "a call to torch.distributed was refused: torch_npu does not accept the type or layout of an argument",
-        role="frame",
-        patterns=(r"ERR02(?!200)[0-9]{3} DIST\b",),
-        example="[ERROR] 2026-08-18-22:15:47 (PID:23232, Device:0, RankID:0) ERR02002 DIST invalid type",
-        causes=(
-            "the exception above it names the argument, such as `Tensors must be contiguous`",
-            "a tensor is not contiguous, is not on the card, or has a data type that HCCL does not reduce",
-        ),
-        tells_apart="the exception above it",
-        fix="correct that argument, with .contiguous() for example",
-    ),
-    KnownError(
-        "torch's store could not listen on its port: another process of this host uses it",
-        patterns=(
-            r"server socket has failed to bind to \[(?P<address>[^\[\]\n]{1,64})\]:(?P<port>[0-9]{1,5}) \(errno: 98",
-        ),
-        example="[W socket.cpp:436] [c10d] The server socket has failed to bind to [::]:29500 (errno: 98 - in use).",
-        says=("it is port {port} of {address}",),
-        causes=(
-            "a process of an earlier job still runs",
-            "two jobs of this host use the same MASTER_PORT",
-        ),
-        tells_apart="ss -ltnp | grep PORT",
-        fix="end the earlier job, or set another MASTER_PORT on all ranks",
-    ),
-    KnownError(
-        "torch's store could not listen on its port: another process of this host uses it",
-        in_output=True,
-        patterns=(r"server socket has failed to listen on any local network address",),
-        example="[E socket.cpp:472] [c10d] The server socket has failed to listen on any local network address.",
-        causes=(
-            "a process of an earlier job still runs",
-            "two jobs of this host use the same MASTER_PORT",
-        ),
-        tells_apart="ss -ltnp | grep PORT",
-        fix="end the earlier job, or set another MASTER_PORT on all ranks",
-    ),
-    KnownError(
-        "gloo does not find the interface that GLOO_SOCKET_IFNAME names, or an address for it",
-        patterns=(r"ifa != nullptr\. Unable to find address for: (?P<interface>[\w.:@-]{1,32})",),
-        example="RuntimeError: [enforce fail at gloo/transport/tcp/device.cc:83] ifa != nullptr. Unable to find"
-        " address for: eth0",
-        says=("it looks for {interface}",),
-        causes=("the interface has another name on this host", "it has no address, or is not in the container"),
-        tells_apart="ip -br address",
-        fix="set GLOO_SOCKET_IFNAME to the interface that has this host's address",
-    ),
-    KnownError(
-        "a call to the runtime failed; its number is the error code",
-        role="frame",
-        in_output=True,
-        patterns=(
-            r"NPU function error ?[:：] ?(?P<call>[\w.:]{1,80})[^\n]{0,160}?,? ?error code is (?P<result>[0-9]{1,6})\b",
-            r"\bERR0[0134][0-9]{3} (?:PTA|OPS|ACL|GRAPH|PROF)\b",
-        ),
-        example="RuntimeError: NPU function error: aclrtSetDevice(id), error code is 107001",
-        says=("{call} returned {result}",),
-        causes=("the codes below it (EE..., EI...) name the reason",),
-        tells_apart="the codes below it; the first ERROR of the plog of this process",
-        fix="run `hccl-kit explain` on that error",
-    ),
-    KnownError(
-        "torch_npu printed only the message of CANN (TORCH_NPU_COMPACT_ERROR_OUTPUT=1); code and stack are in its plog",
-        role="frame",
-        patterns=(r"\bCANN error: ?(?P<message>[^\n]{1,160})",),
-        in_output=True,
-        example="RuntimeError: CANN error: The argument is invalid.Reason: the shape does not fit",
-        says=("CANN says: {message}",),
-        causes=("what the message says",),
-        tells_apart="the plog of this process: codes EE, EI, EL, EZ near its end",
-        fix="export TORCH_NPU_COMPACT_ERROR_OUTPUT=0, or run `hccl-kit explain` on the plog",
-    ),
+    known(r"""frame
+a call to torch.distributed was refused: torch_npu does not accept the type or layout of an argument
+line: ERR02(?!200)[0-9]{3} DIST\b
+example: [ERROR] 2026-08-18-22:15:47 (PID:23232, Device:0, RankID:0) ERR02002 DIST invalid type
+cause: the exception above it names the argument, such as `Tensors must be contiguous`
+cause: a tensor is not contiguous, is not on the card, or has a data type that HCCL does not reduce
+apart: the exception above it
+fix: correct that argument, with .contiguous() for example
+"""),
+    known(r"""cause
+torch's store could not listen on its port: another process of this host uses it
+line: server socket has failed to bind to \[(?P<address>[^\[\]\n]{1,64})\]:(?P<port>[0-9]{1,5}) \(errno: 98
+example: [W socket.cpp:436] [c10d] The server socket has failed to bind to [::]:29500 (errno: 98 - in use).
+says: it is port {port} of {address}
+cause: a process of an earlier job still runs
+cause: two jobs of this host use the same MASTER_PORT
+apart: ss -ltnp | grep PORT
+fix: end the earlier job, or set another MASTER_PORT on all ranks
+"""),
+    known("""cause in_output
+torch's store could not listen on its port: another process of this host uses it
+line: server socket has failed to listen on any local network address
+example: [E socket.cpp:472] [c10d] The server socket has failed to listen on any local network address.
+cause: a process of an earlier job still runs
+cause: two jobs of this host use the same MASTER_PORT
+apart: ss -ltnp | grep PORT
+fix: end the earlier job, or set another MASTER_PORT on all ranks
+"""),
+    known(r"""cause
+gloo does not find the interface that GLOO_SOCKET_IFNAME names, or an address for it
+line: ifa != nullptr\. Unable to find address for: (?P<interface>[\w.:@-]{1,32})
+example: RuntimeError: [enforce fail at gloo/transport/tcp/device.cc:83] ifa != nullptr. Unable to find address for:
+    eth0
+says: it looks for {interface}
+cause: the interface has another name on this host
+cause: it has no address, or is not in the container
+apart: ip -br address
+fix: set GLOO_SOCKET_IFNAME to the interface that has this host's address
+"""),
+    known(r"""frame in_output
+a call to the runtime failed; its number is the error code
+line: NPU function error ?[:：] ?(?P<call>[\w.:]{1,80})[^\n]{0,160}?,? ?error code is (?P<result>[0-9]{1,6})\b
+line: \bERR0[0134][0-9]{3} (?:PTA|OPS|ACL|GRAPH|PROF)\b
+example: RuntimeError: NPU function error: aclrtSetDevice(id), error code is 107001
+says: {call} returned {result}
+cause: the codes below it (EE..., EI...) name the reason
+apart: the codes below it; the first ERROR of the plog of this process
+fix: run `hccl-kit explain` on that error
+"""),
+    known(r"""frame in_output
+torch_npu printed only the message of CANN (TORCH_NPU_COMPACT_ERROR_OUTPUT=1); code and stack are in its plog
+line: \bCANN error: ?(?P<message>[^\n]{1,160})
+example: RuntimeError: CANN error: The argument is invalid.Reason: the shape does not fit
+says: CANN says: {message}
+cause: what the message says
+apart: the plog of this process: codes EE, EI, EL, EZ near its end
+fix: export TORCH_NPU_COMPACT_ERROR_OUTPUT=0, or run `hccl-kit explain` on the plog
+"""),
     KnownError(
         MISMATCH,
         role="symptom",
@@ -265,16 +221,17 @@ ROWS: tuple[KnownError, ...] = (
         tells_apart="TORCH_DISTRIBUTED_DEBUG=DETAIL: each rank then compares its calls with those of the others",
         fix="make all ranks call the same collectives in the same order with the same sizes",
     ),
-    KnownError(
-        "the sizes that gloo received and expected: the ranks are in different collectives",
-        role="symptom",
-        patterns=(r"op\.preamble\.length <= op\.nbytes\. (?P<received>[0-9]{1,15}) vs (?P<expected>[0-9]{1,15})\b",),
-        says=("it received {received} bytes, and expected {expected}",),
+    known(
+        r"""symptom
+the sizes that gloo received and expected: the ranks are in different collectives
+line: op\.preamble\.length <= op\.nbytes\. (?P<received>[0-9]{1,15}) vs (?P<expected>[0-9]{1,15})\b
+says: it received {received} bytes, and expected {expected}
+cause: a rank called another collective, or the same one with another size
+apart: TORCH_DISTRIBUTED_DEBUG=DETAIL: each rank then compares its calls with those of the others
+fix: make all ranks call the same collectives in the same order with the same sizes
+""",
         example="  what():  [enforce fail at gloo/transport/tcp/pair.cc:456] op.preamble.length <= op.nbytes. 256 vs"
         " 200. Received data size doesn't match expected size.",
         fact=_oversized,
-        causes=("a rank called another collective, or the same one with another size",),
-        tells_apart="TORCH_DISTRIBUTED_DEBUG=DETAIL: each rank then compares its calls with those of the others",
-        fix="make all ranks call the same collectives in the same order with the same sizes",
     ),
 )

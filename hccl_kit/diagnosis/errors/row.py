@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Set
 from functools import cache
 from string import Formatter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from hccl_kit.base.message import Message
 from hccl_kit.diagnosis.errors.message import Maker
@@ -101,6 +101,37 @@ class KnownError(NamedTuple):
                 filled |= blanks
                 text = Message(TEXTS, sentence.removeprefix(FIX), **{name: values[name] for name in blanks})
                 yield Message("diagnosis.line-fix", "fix: {what}", what=text) if sentence.startswith(FIX) else text
+
+
+_FIELDS = {"line": "patterns", "mention": "mentions", "cause": "causes", "apart": "tells_apart", "rule": "rules"}
+"""What a text calls fields, where that is not the name of the field."""
+_ENTRY = re.compile(r"(line|mention|example|says|cause|apart|fix|stage|rule|variable): (.*)")
+_FLAGS = ("needs_context", "vague", "in_output", "of_card")
+
+
+def known(text: str, /, **others: Any) -> KnownError:
+    """The row of a text, with `others` that it shares with more rows, or that are not texts.
+
+    The first line has the role, the codes and the flags, the second one says what it is. Each line below is a value:
+    `line: PATTERN`, `cause: SENTENCE`. One that goes on is indented; a pattern goes on without a blank.
+    """
+    head, what, *lines = text.rstrip("\n").split("\n")
+    role, *words = head.split()
+    entries = [["what", what]]
+    for line in lines:
+        if entry := _ENTRY.fullmatch(line):
+            entries.append([*entry.groups()])
+        elif line.startswith("    "):
+            entries[-1][1] += line[4:] if entries[-1][0] in ("line", "mention") else line[3:]
+        else:
+            raise ValueError(line)
+    values: dict[str, Any] = {"role": role, "codes": tuple(word for word in words if word not in _FLAGS)}
+    values |= {word: True for word in words if word in _FLAGS}
+    for key, value in entries:
+        name = _FIELDS.get(key, key)
+        is_one = isinstance(KnownError._field_defaults.get(name, ""), str)
+        values[name] = value if is_one else (*values.get(name, ()), value)
+    return KnownError(**values | others)
 
 
 def row_text(text: str) -> str:

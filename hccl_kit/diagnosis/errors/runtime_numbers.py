@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hccl_kit.diagnosis.errors.codes import FIRST, page_of
-from hccl_kit.diagnosis.errors.row import KnownError
+from hccl_kit.diagnosis.errors.row import KnownError, known
 from hccl_kit.diagnosis.errors.runtime import SYMPTOM_FIX, WAIT, WAIT_CAUSES
 
 _KERNEL = f"{FIRST}; npu-smi info -t health -i N"
@@ -240,19 +240,15 @@ ROWS: tuple[KnownError, ...] = (
         "the kernel of an operator is not installed",
         "the package of kernels is missing or of another chip or release",
     ),
-    KnownError(
-        "HIXL/ADXL refused an argument, or could not link to the other end",
-        role="symptom",
-        codes=("103900",),
-        causes=(
-            "the other end is not reachable: address, port, TLS, or the card network between prefill and decode",
-            "the memory to register is too large for this driver, or an argument is wrong",
-            "`use_ascend_direct` or the protocol differs between the ends; one A2 host needs HCCL_INTRA_ROCE_ENABLE=1",
-        ),
-        tells_apart="the plog of both ends at this second: EI0006, EI0009, HcclCommPrepare",
-        fix="correct what the plog names; equal settings and TLS at both ends",
-        stage="links between prefill and decode",
-    ),
+    known("""symptom 103900
+HIXL/ADXL refused an argument, or could not link to the other end
+cause: the other end is not reachable: address, port, TLS, or the card network between prefill and decode
+cause: the memory to register is too large for this driver, or an argument is wrong
+cause: `use_ascend_direct` or the protocol differs between the ends; one A2 host needs HCCL_INTRA_ROCE_ENABLE=1
+apart: the plog of both ends at this second: EI0006, EI0009, HcclCommPrepare
+fix: correct what the plog names; equal settings and TLS at both ends
+stage: links between prefill and decode
+"""),
     page_of(
         "103901",
         "HIXL/ADXL: a transfer or a link did not finish in time",

@@ -29,7 +29,6 @@ from hccl_kit.diagnosis.errors import (
     runtime,
     runtime_numbers,
     starting,
-    training,
     values,
     waits,
 )
@@ -59,7 +58,6 @@ ROWS: tuple[KnownError, ...] = (
     *numbers.ROWS,
     *pytorch.ROWS,
     *frameworks.ROWS,
-    *training.ROWS,
     *values.ROWS,
     *results.ROWS,
 )

@@ -12,7 +12,7 @@ from typing import Literal
 
 from hccl_kit.base.message import Message
 from hccl_kit.diagnosis.errors.message import Fields, LogMessage, group_of_tag, rank
-from hccl_kit.diagnosis.errors.row import KnownError, in_stage
+from hccl_kit.diagnosis.errors.row import in_stage, known
 from hccl_kit.diagnosis.facts import Fact, Fault, OperatorEntered, OperatorTimedOut
 
 STAGE = "an operator runs (HCCL_EXEC_TIMEOUT, 1836 s; older 1800 s)"
@@ -98,19 +98,27 @@ def _entered(message: LogMessage) -> Iterator[Fact]:
 ROWS = (
     *in_stage(
         STAGE,
-        KnownError(
-            "a rank timed out waiting for another in an operator. No rule of a table detects this: usually the other"
-            " rank died before or runs another operator; see the earliest error of all ranks",
-            role="symptom",
-            codes=("EI0002",),
+        known(
+            """symptom EI0002
+a rank timed out waiting for another in an operator. No rule of a table detects this: usually the other rank died before
+    or runs another operator; see the earliest error of all ranks
+""",
             causes=_WAITED,
             tells_apart=_APART,
             fix=_FIX,
         ),
-        KnownError(
-            "an operator waited for another rank until its timeout",
-            role="symptom",
-            codes=("EI0002",),
+        known(
+            """symptom EI0002
+an operator waited for another rank until its timeout
+example: EI0002: [PID: 77] 2025-06-15-15:06:40.500.000 The wait execution of the Notify register times out. Reason: The
+    Notify register has not received the Notify record from remote rank [4].base information: [streamID:[2],
+    tag[AllReduce_10.1.2.3%eth0_60000_0_1750000000123456], AlgType(level 0-1-2):[ring].] group information:
+    [group:[10.1.2.3%eth0_60000_0_1750000000123456], user define information[], rankSize[16], rankId[9].]
+says: the operator and its group are {tag}
+says: this is rank {rank} of {ranks}
+says: it waits for rank {peer}
+says: it waits for a rank that the line does not name ({untold})
+""",
             patterns=(
                 r"Notify register[^\n]{0,200}?remote rank:? ?\[(?P<peer>[^\]\n]{1,20})\][^\n]{0,160}?" + _NOTIFY,
                 r"Notify register waits for execution[^\n]{0,60}?peer"
@@ -121,48 +129,45 @@ ROWS = (
                 r"Notify record[^\n]{0,200}?remote rank:? ?\[(?P<peer>[^\]\n]{1,20})\][^\n]{0,160}?" + _NOTIFY,
                 r"Notify register waits for execution",
             ),
-            example="EI0002: [PID: 77] 2025-06-15-15:06:40.500.000 The wait execution of the Notify register times"
-            " out. Reason: The Notify register has not received the Notify record from remote rank [4].base"
-            " information: [streamID:[2], tag[AllReduce_10.1.2.3%eth0_60000_0_1750000000123456], AlgType(level"
-            " 0-1-2):[ring].] group information: [group:[10.1.2.3%eth0_60000_0_1750000000123456], user define"
-            " information[], rankSize[16], rankId[9].]",
             fact=_timed_out,
-            says=(
-                "the operator and its group are {tag}",
-                "this is rank {rank} of {ranks}",
-                "it waits for rank {peer}",
-                "it waits for a rank that the line does not name ({untold})",
-            ),
             causes=_WAITED,
             tells_apart=_APART,
             fix=_FIX,
         ),
-        KnownError(
-            "an operator that runs on the card's own CPU (AICPU mode) did not finish: it waited, or a copy failed",
-            role="symptom",
-            codes=("EI0002",),
-            patterns=(
-                r"\[TaskException\]\[AICPU\]base information [^\n]{0,200}?type ?:? ?\[?(?P<type>[A-Z ]{2,20})\]?"
-                r"[^\n]{0,200}?localRank ?:? ?\[?(?P<rank>[0-9]{1,8})\]?[^\n]{0,80}?remoteRank ?:? ?\[?"
-                r"(?P<peer>[0-9]{1,10})\]?",
-            ),
-            mentions=(
-                r"\[TaskException\]\[AICPU\]",
-                r"task sequence is [^\n]{0,300}?OP\(",
-            ),
-            example="[ERROR] HCCL(77,aicpu_scheduler):2025-06-15-15:06:40.500.000 [task.cc:12]"
-            " [78][TaskException][AICPU]base information is streamId:2, type:NOTIFY WAIT, localRank:9, remoteRank:4,"
-            " notifyId:7, sqHead:1",
+        known(
+            r"""symptom EI0002
+an operator that runs on the card's own CPU (AICPU mode) did not finish: it waited, or a copy failed
+line: \[TaskException\]\[AICPU\]base information [^\n]{0,200}?type ?:? ?\[?(?P<type>
+    [A-Z ]{2,20})\]?[^\n]{0,200}?localRank ?:? ?\[?(?P<rank>[0-9]{1,8})\]?[^\n]{0,80}?remoteRank ?:? ?\[?(?P<peer>
+    [0-9]{1,10})\]?
+mention: \[TaskException\]\[AICPU\]
+mention: task sequence is [^\n]{0,300}?OP\(
+example: [ERROR] HCCL(77,aicpu_scheduler):2025-06-15-15:06:40.500.000 [task.cc:12] [78][TaskException][AICPU]base
+    information is streamId:2, type:NOTIFY WAIT, localRank:9, remoteRank:4, notifyId:7, sqHead:1
+says: rank {rank} waits for rank {peer}; the task is {type}
+""",
             fact=_timed_out,
-            says=("rank {rank} waits for rank {peer}; the task is {type}",),
             causes=_WAITED,
             tells_apart=_APART,
             fix=_FIX,
         ),
-        KnownError(
-            "an operator did not finish: it waited for another rank, or a copy failed; this line names the operator",
-            role="symptom",
-            codes=("EI0002",),
+        known(
+            r"""symptom EI0002
+an operator did not finish: it waited for another rank, or a copy failed; this line names the operator
+mention: TaskExecStage\]\[(?:Timeout|RunFailed)\]
+mention: Task run failed\b
+mention: TaskExceptionHandler
+mention: FFTS\+ run failed
+example: [ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78]Task run failed, base information is
+    streamID:[3], taskID[7], taskType[Notify Wait], tag[AllReduce_10.1.2.3%eth0_60000_0_1750000000123456].
+says: the operator is {tag}
+says: it waits for rank {peer}
+says: it waits for a task of its own card ({itself})
+says: it waits for a rank that the line does not name ({untold})
+says: this is rank {rank} of {ranks}, in the group {group}
+says: it is operator number {index} of its group
+says: on card {card}, with {count} elements of {type}
+""",
             patterns=(
                 r"\bbase information is [^\n]{0,160}?" + r"tag ?\[(?P<tag>[^\]\n]{1,200})\]"
                 r"(?:, ?index ?\[(?P<index>[0-9]{1,12})\])?",
@@ -175,120 +180,89 @@ ROWS = (
                 r"FFTS\+? ?run failed, ?base information is",
                 r"\b(?:base|para|groupRank|opData) information is",
             ),
-            mentions=(
-                r"TaskExecStage\]\[(?:Timeout|RunFailed)\]",
-                r"Task run failed\b",
-                r"TaskExceptionHandler",
-                r"FFTS\+ run failed",
-            ),
-            example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78]Task run failed, base"
-            " information is streamID:[3], taskID[7], taskType[Notify Wait], tag[AllReduce_10.1.2.3%eth0_60000_0_17500"
-            "00000123456].",
             fact=_timed_out,
-            says=(
-                "the operator is {tag}",
-                "it waits for rank {peer}",
-                "it waits for a task of its own card ({itself})",
-                "it waits for a rank that the line does not name ({untold})",
-                "this is rank {rank} of {ranks}, in the group {group}",
-                "it is operator number {index} of its group",
-                "on card {card}, with {count} elements of {type}",
-            ),
             causes=_WAITED,
             tells_apart=_APART,
             fix=_FIX,
         ),
-        KnownError(
-            "the runtime ended an operator of HCCL that waited too long: the same as EI0002, seen from the card",
-            role="symptom",
-            codes=("EI0002",),
-            patterns=(
-                r"chipId ?: ?(?P<card>[0-9]{1,6})[^\n]{0,120}?hccl fftsplus task timeout occurred[^\n]{0,200}?stuck"
-                r" notify num ?: ?(?P<stuck>[0-9]{1,8})(?:, ?timeout ?: ?(?P<limit>[0-9]{1,8}(?:s|min|ms)?))?",
-                r"hccl fftsplus task timeout occurred[^\n]{0,200}?stuck notify"
-                r" num ?: ?(?P<stuck>[0-9]{1,8})(?:, ?timeout"
-                r" ?: ?"
-                r"(?P<limit>[0-9]{1,8}(?:s|min|ms)?))?",
-            ),
-            mentions=(
-                r"fftsplus (?:task )?time ?out",
-                r"stuck notify wait context info",
-            ),
-            example="[ERROR] RUNTIME(77,python3):2025-06-15-15:06:40.500.000 [engine.cc:12]78 Print:The error from"
-            " device(chipId:3, dieId:0), serial number is 1, hccl fftsplus task timeout occurred during task"
-            " execution, stream_id:4, stuck notify num:3, timeout:1836.",
+        known(
+            r"""symptom EI0002
+the runtime ended an operator of HCCL that waited too long: the same as EI0002, seen from the card
+line: chipId ?: ?(?P<card>[0-9]{1,6})[^\n]{0,120}?hccl fftsplus task timeout occurred
+    [^\n]{0,200}?stuck notify num ?: ?(?P<stuck>[0-9]{1,8})(?:, ?timeout ?: ?(?P<limit>[0-9]{1,8}(?:s|min|ms)?))?
+line: hccl fftsplus task timeout occurred[^\n]{0,200}?stuck notify num ?: ?(?P<stuck>[0-9]{1,8})
+    (?:, ?timeout ?: ?(?P<limit>[0-9]{1,8}(?:s|min|ms)?))?
+mention: fftsplus (?:task )?time ?out
+mention: stuck notify wait context info
+example: [ERROR] RUNTIME(77,python3):2025-06-15-15:06:40.500.000 [engine.cc:12]78 Print:The error from device(chipId:3,
+    dieId:0), serial number is 1, hccl fftsplus task timeout occurred during task execution, stream_id:4, stuck notify
+    num:3, timeout:1836.
+says: card {card}
+says: {stuck} waits are stuck
+says: the limit was {limit} (seconds, unless it says min)
+""",
             fact=_stuck,
-            says=("card {card}", "{stuck} waits are stuck", "the limit was {limit} (seconds, unless it says min)"),
             causes=_WAITED,
             tells_apart=_APART,
             fix=_FIX,
         ),
-        KnownError(
-            "the runtime ended a wait of a stream for an event: what the event stands for, often an"
-            " operator of HCCL, did not"
-            " finish in time",
-            role="symptom",
-            patterns=(
-                r"chipId ?: ?(?P<card>[0-9]{1,6})[^\n]{0,120}?event wait timeout occurred during task execution"
-                r"(?:[^\n]{0,200}?timeout ?[:=] ?(?P<limit>[0-9]{1,8}))?",
-            ),
-            example="EE9999: The error from device(chipId:3, dieId:0), serial number is 1, event wait timeout"
-            " occurred during task execution, stream_id:1, event_id=7, timeout=1980.",
-            says=("card {card}", "the limit was {limit} s"),
+        known(
+            r"""symptom
+the runtime ended a wait of a stream for an event: what the event stands for, often an operator of HCCL, did not finish
+    in time
+line: chipId ?: ?(?P<card>[0-9]{1,6})[^\n]{0,120}?event wait timeout occurred during task execution(?:
+    [^\n]{0,200}?timeout ?[:=] ?(?P<limit>[0-9]{1,8}))?
+example: EE9999: The error from device(chipId:3, dieId:0), serial number is 1, event wait timeout occurred during task
+    execution, stream_id:1, event_id=7, timeout=1980.
+says: card {card}
+says: the limit was {limit} s
+""",
             causes=_WAITED,
             tells_apart=_APART,
             fix=_FIX,
         ),
-        KnownError(
-            "an operator that runs on the vector cores (HCCL_OP_EXPANSION_MODE=AIV) failed",
-            role="symptom",
-            codes=("EI0002",),
-            patterns=(
-                r"fault kernel_name ?= ?(?P<kernel>(?:\w{0,40}_)?aiv_[\w*]{1,80})",
-                r"fault kernel_name ?= ?(?P<kernel>hccl_aiv\w{0,60})",
-            ),
-            example="[ERROR] RUNTIME(77,python3):2025-06-15-15:06:40.500.000 [k.cc:12] fault"
-            " kernel_name=aiv_all_reduce_910b",
-            says=("the kernel is {kernel}",),
+        known(
+            r"""symptom EI0002
+an operator that runs on the vector cores (HCCL_OP_EXPANSION_MODE=AIV) failed
+line: fault kernel_name ?= ?(?P<kernel>(?:\w{0,40}_)?aiv_[\w*]{1,80})
+line: fault kernel_name ?= ?(?P<kernel>hccl_aiv\w{0,60})
+example: [ERROR] RUNTIME(77,python3):2025-06-15-15:06:40.500.000 [k.cc:12] fault kernel_name=aiv_all_reduce_910b
+says: the kernel is {kernel}
+""",
             causes=_WAITED,
             tells_apart=_APART,
             fix=_FIX,
         ),
     ),
-    KnownError(
-        "an operator was called (HCCL_ENTRY_LOG_ENABLE=1)",
-        role="fact",
-        patterns=(
-            r"Entry-Hccl(?!Comm|GetRoot|Get|Create|Destroy)(?P<operator>[A-Z]\w{1,40}) ?: ?tag ?\["
-            r"(?P<tag>[^\]\n]{1,200})\](?:[^\n]{0,120}?count ?\["
-            r"(?P<count>[0-9]{1,20})\])?(?:[^\n]{0,20}?dataType ?\[(?P<type>\w{1,20})\])?(?:[^\n]{0,20}?op ?\["
-            r"(?P<reduce>\w{1,20})\])?(?:[^\n]{0,20}?localRank ?\[(?P<rank>[0-9]{1,8})\])?(?:[^\n]{0,20}?streamId"
-            r" ?\[(?P<stream>[0-9]{1,8})\])?",
-        ),
-        example="[INFO] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78]Entry-HcclAllReduce:"
-        " tag[AllReduce_10.1.2.3%eth0_60000_0_1750000000123456], sendBuf[0x1], recvBuf[0x2], count[512],"
-        " dataType[float32], op[sum]",
+    known(
+        r"""fact
+an operator was called (HCCL_ENTRY_LOG_ENABLE=1)
+line: Entry-Hccl(?!Comm|GetRoot|Get|Create|Destroy)(?P<operator>[A-Z]\w{1,40}) ?: ?tag ?\[(?P<tag>[^\]\n]{1,200})\](?:
+    [^\n]{0,120}?count ?\[(?P<count>[0-9]{1,20})\])?(?:[^\n]{0,20}?dataType ?\[(?P<type>\w{1,20})\])?(?:
+    [^\n]{0,20}?op ?\[(?P<reduce>\w{1,20})\])?(?:[^\n]{0,20}?localRank ?\[(?P<rank>[0-9]{1,8})\])?(?:
+    [^\n]{0,20}?streamId ?\[(?P<stream>[0-9]{1,8})\])?
+example: [INFO] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78]Entry-HcclAllReduce:
+    tag[AllReduce_10.1.2.3%eth0_60000_0_1750000000123456], sendBuf[0x1], recvBuf[0x2], count[512], dataType[float32],
+    op[sum]
+says: {operator} of rank {rank}
+says: {count} elements of {type}
+says: its tag is {tag}
+says: it runs in stream {stream}; one group in two streams at once is not allowed
+cause: the order, count and type must be the same on all ranks of the group
+apart: grep -rh "Entry-Hccl" */run/plog, one column per rank
+""",
         fact=_entered,
-        says=(
-            "{operator} of rank {rank}",
-            "{count} elements of {type}",
-            "its tag is {tag}",
-            "it runs in stream {stream}; one group in two streams at once is not allowed",
-        ),
-        causes=("the order, count and type must be the same on all ranks of the group",),
-        tells_apart='grep -rh "Entry-Hccl" */run/plog, one column per rank',
     ),
-    KnownError(
-        "the tag of an operator, and the group that it belongs to",
-        role="fact",
-        patterns=(
-            r"GenerateOpTag:[^\n]{0,240}?group ?\[(?P<group>[^\]\n]{1,200})\][^\n]{0,160}?generated op tag ?\["
-            r"(?P<tag>[^\]\n]{1,200})\]",
-        ),
-        example="[INFO] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78]GenerateOpTag: graph[2]"
-        " opType[HcomAllGather], nodeNameHash[1], group[hccl_world_group], generated op tag[HcomAllGather_1_0]",
+    known(
+        r"""fact
+the tag of an operator, and the group that it belongs to
+line: GenerateOpTag:[^\n]{0,240}?group ?\[(?P<group>[^\]\n]{1,200})\][^\n]{0,160}?generated op tag ?\[(?P<tag>
+    [^\]\n]{1,200})\]
+example: [INFO] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78]GenerateOpTag: graph[2]
+    opType[HcomAllGather], nodeNameHash[1], group[hccl_world_group], generated op tag[HcomAllGather_1_0]
+says: {tag} belongs to {group}
+cause: tags of one group must come in the same order on all ranks
+""",
         fact=_entered,
-        says=("{tag} belongs to {group}",),
-        causes=("tags of one group must come in the same order on all ranks",),
     ),
 )

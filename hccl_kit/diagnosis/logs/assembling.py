@@ -5,26 +5,10 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from hccl_kit.diagnosis import facts
 from hccl_kit.diagnosis.errors.message import number, rank
-from hccl_kit.diagnosis.facts import (
-    MAX_RANK,
-    Connected,
-    Exited,
-    Fact,
-    Fault,
-    GroupNamed,
-    Heartbeat,
-    Joined,
-    Located,
-    OperatorEntered,
-    OperatorTimedOut,
-    Progress,
-    RootCreated,
-    Setting,
-    Tls,
-)
-from hccl_kit.diagnosis.logs.messages import KEYS, facts_of
-from hccl_kit.diagnosis.logs.noted import Noted
+from hccl_kit.diagnosis.facts import MAX_RANK, Fact, Noted
+from hccl_kit.diagnosis.logs.faults import KEYS, facts_of
 from hccl_kit.diagnosis.logs.origins import NOBODY, without_prefix
 from hccl_kit.diagnosis.logs.plog import Record, records
 from hccl_kit.diagnosis.logs.scanning import Line, Search
@@ -78,14 +62,14 @@ _EXIT_CODE = re.compile(
     r"(?:^ *exitcode *: ?|\bExit code: {1,8})(?P<code>-?[0-9]{1,3})(?: \(pid: ?(?P<pid>[0-9]{1,10})\)|$)"
 )
 _CALM = (
-    Joined,
-    Located,
-    Setting,
-    GroupNamed,
-    RootCreated,
-    OperatorEntered,
-    Tls,
-    Progress,
+    facts.Joined,
+    facts.Located,
+    facts.Setting,
+    facts.GroupNamed,
+    facts.RootCreated,
+    facts.OperatorEntered,
+    facts.Tls,
+    facts.Progress,
 )
 """Facts of a line without a level that do not report an error."""
 
@@ -94,7 +78,7 @@ class _Open(NamedTuple):
     """A fact that later lines may complete."""
 
     noted: Noted
-    fact: OperatorTimedOut
+    fact: facts.OperatorTimedOut
 
 
 class Assembler:
@@ -130,7 +114,7 @@ class Assembler:
     def end(self) -> list[Noted]:
         """All that was noted, in the order of lines."""
         if self._is_root:  # the log is cut in the block of the rank that ended first
-            self._noted = [noted for noted in self._noted if not isinstance(noted.fact, Exited)]
+            self._noted = [noted for noted in self._noted if not isinstance(noted.fact, facts.Exited)]
         for operator in self._operators.values():
             self._noted.append(operator.noted._replace(fact=operator.fact))
         self._operators.clear()
@@ -147,22 +131,22 @@ class Assembler:
         return noted if known is None else noted._replace(rank=known)
 
     def _take(self, line: int, record: Record) -> None:
-        if noted := self._connected.take(self._note(line, record, Connected((), None)), record):
+        if noted := self._connected.take(self._note(line, record, facts.Connected((), None)), record):
             self._noted.append(noted)
         is_exception = False
         if record.level is None or record.is_screen:
-            is_exception = self._tracebacks.take(self._note(line, record, Connected((), None)), record)
+            is_exception = self._tracebacks.take(self._note(line, record, facts.Connected((), None)), record)
             self._noted += self._tracebacks.finished(line - AWAITED)
             self._elastic_exit(line, record)
         for fact in facts_of(record):
-            if is_exception and isinstance(fact, Fault):
+            if is_exception and isinstance(fact, facts.Fault):
                 continue
             noted = self._note(line, record, fact)
-            if isinstance(fact, OperatorTimedOut):
+            if isinstance(fact, facts.OperatorTimedOut):
                 self._waiting = line, record.pid
                 self._operator(noted, fact, record)
                 continue
-            if isinstance(fact, Fault) and not fact.is_symptom:
+            if isinstance(fact, facts.Fault) and not fact.is_symptom:
                 self._without_frames(noted)
             self._noted.append(noted)
 
@@ -177,13 +161,13 @@ class Assembler:
         time, pid = record.time, record.pid
         if time is None and record.level is None and self._time and line - self._time[0] <= APART:
             time = self._time[1]
-        time = fact.time if isinstance(fact, Progress) else time
-        if pid is None and record.level is None and isinstance(fact, Heartbeat) and self._waiting:
+        time = fact.time if isinstance(fact, facts.Progress) else time
+        if pid is None and record.level is None and isinstance(fact, facts.Heartbeat) and self._waiting:
             pid = self._waiting[1] if line - self._waiting[0] <= IN_MESSAGE else None
         is_error = record.level == "ERROR" or (record.level is None and not isinstance(fact, _CALM))
         return Noted(line, fact, time, is_error, pid, record.origin.rank, record.origin.server)
 
-    def _operator(self, noted: Noted, fact: OperatorTimedOut, record: Record) -> None:
+    def _operator(self, noted: Noted, fact: facts.OperatorTimedOut, record: Record) -> None:
         """Join the parts of one timeout: base, para, groupRank and opData information of one thread in a row."""
         key = record.pid, record.thread
         before = self._operators.pop(key, None)
@@ -213,7 +197,9 @@ class Assembler:
             self._is_root |= not block
         if self._elastic and (exit_code := _EXIT_CODE.search(text)):
             code, ended_rank = int(exit_code["code"]), self._elastic[1]
-            fact = Exited(ended_rank, None, -code, -code == 15) if code < 0 else Exited(ended_rank, code, None)
+            fact = (
+                facts.Exited(ended_rank, None, -code, -code == 15) if code < 0 else facts.Exited(ended_rank, code, None)
+            )
             fact = fact._replace(is_first=self._is_root)
             noted = self._note(line, record, fact)._replace(pid=number(exit_code["pid"]))
             self._noted.append(noted._replace(time=self._elastic_time or noted.time))
@@ -225,7 +211,7 @@ class Assembler:
 def _is_frame_of(noted: Noted, error: Noted) -> bool:
     pairs = ((noted.pid, error.pid), (noted.rank, error.rank))
     is_same = all(None in pair or pair[0] == pair[1] for pair in pairs)
-    return is_same and isinstance(noted.fact, Fault) and noted.fact.is_frame
+    return is_same and isinstance(noted.fact, facts.Fault) and noted.fact.is_frame
 
 
 class _Connected:
@@ -279,13 +265,13 @@ class _Connected:
         is_complete = self._has_end if self._total is None else self._total == len(ranks)
         needed = self._needed
         self._clear()
-        return noted._replace(fact=Connected(ranks, needed)) if noted and is_complete else None
+        return noted._replace(fact=facts.Connected(ranks, needed)) if noted and is_complete else None
 
 
-def _agree(first: OperatorTimedOut, second: OperatorTimedOut) -> bool:
+def _agree(first: facts.OperatorTimedOut, second: facts.OperatorTimedOut) -> bool:
     return all(None in pair or pair[0] == pair[1] for pair in zip(first, second, strict=True))
 
 
-def _merged(first: OperatorTimedOut, second: OperatorTimedOut) -> OperatorTimedOut:
+def _merged(first: facts.OperatorTimedOut, second: facts.OperatorTimedOut) -> facts.OperatorTimedOut:
     known = {name: value for name, value in first._asdict().items() if value is not None}
     return second._replace(**known)

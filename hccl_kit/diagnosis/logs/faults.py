@@ -1,4 +1,7 @@
-"""Errors that tell something although they name no rank: codes, errors of other modules, exceptions of the program."""
+"""The facts that a record states by itself: those of the rows of its message, or that there is an error.
+
+Errors tell something although they name no rank: codes, errors of other modules, exceptions of the program.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,10 @@ from typing import NamedTuple
 from hccl_kit.base.message import Message
 from hccl_kit.base.wording import clauses, sentences
 from hccl_kit.diagnosis.errors.answers import Answer, answer_of, candidates
-from hccl_kit.diagnosis.errors.message import MAX_WORD
+from hccl_kit.diagnosis.errors.message import MAX_WORD, LogMessage
 from hccl_kit.diagnosis.errors.row import FIX, literal_of, row_text, with_reason
 from hccl_kit.diagnosis.errors.table import BY_CODE, ROWS
-from hccl_kit.diagnosis.facts import Fault
+from hccl_kit.diagnosis.facts import Fact, Fault
 from hccl_kit.diagnosis.logs.origins import without_prefix
 from hccl_kit.diagnosis.logs.plog import Record
 
@@ -71,15 +74,37 @@ _CONSEQUENCES = tuple((re.compile(phrase.pattern), phrase) for phrase in CONSEQU
 _MIN_KEY = 8
 KEYS = (
     *("EI0", "EI9", "EJ0", "EC0", "EE1", "EE9", "EL0", "E39007", "E39999", "EZ9999"),
-    *dict.fromkeys(
-        key for row in ROWS if row.in_output for text in row.patterns if len(key := literal_of(text)) >= _MIN_KEY
-    ),
+    *(literal_of(text) for row in ROWS if row.fact for text in row.patterns),
+    *(key for row in ROWS if row.in_output for text in row.patterns if len(key := literal_of(text)) >= _MIN_KEY),
 )
-"""The texts by which errors in lines of any program are found; shorter ones are in too many lines."""
+"""The texts of which a line has one, or it states no fact; of errors in lines of any program, the longer ones only."""
 _NOISE = re.compile(
     r"call trace|may be due to the following|dump_err_cqe|args dump|args\(|AIC_INFO|\[Dump\]|tilingKey|Nnopbase|aclnn"
     r"|report error module_type|Ascend Error Message|Traceback \(most recent|^\W*$"
 )
+
+
+def facts_of(record: Record) -> Iterator[Fact]:
+    """The facts that a record states by itself."""
+    stated = dict.fromkeys((*_facts_of_rows(record), *of_codes(record)))  # two rows may state one fact
+    facts = [_with_row(fact, record) for fact in stated]
+    has_fault = any(isinstance(fact, Fault) for fact in facts)
+    if not has_fault and not (facts and record.module in OF_LINKS) and (fault := of_record(record)):
+        facts.append(_with_row(fault, record))
+    yield from facts
+
+
+def _facts_of_rows(record: Record) -> Iterator[Fact]:
+    for row in candidates(record.text):
+        if row.fact and (match := row.stated_in(record.text)):
+            who = record.origin
+            yield from row.fact(
+                LogMessage(record.text, match, record.level, record.is_whole, record.time, who.rank, who.server)
+            )
+
+
+def _with_row(fact: Fact, record: Record) -> Fact:
+    return known(fact, record.text, of_ascend=record.level is not None) if isinstance(fact, Fault) else fact
 
 
 def of_record(record: Record) -> Fault | None:

@@ -9,12 +9,10 @@ from typing import NamedTuple
 
 from hccl_kit.base.message import Message
 from hccl_kit.base.wording import system_reason
-from hccl_kit.diagnosis.facts import Dumped, Event, Joined, LogFile, Place, Process
-from hccl_kit.diagnosis.logs import archives, kinds, torch_dump
+from hccl_kit.diagnosis.facts import Dumped, Event, Joined, LogFile, Noted, Place, Process
+from hccl_kit.diagnosis.logs import archives, run_folder, torch_dump
 from hccl_kit.diagnosis.logs.assembling import SEARCH, Assembler
-from hccl_kit.diagnosis.logs.noted import Noted
 from hccl_kit.diagnosis.logs.plog import records
-from hccl_kit.diagnosis.logs.run_folder import WholeRecord
 from hccl_kit.diagnosis.logs.scanning import Line, Scanned, scan
 from hccl_kit.diagnosis.logs.tracebacks import ends_open
 from hccl_kit.diagnosis.logs.workers import process_of
@@ -98,11 +96,11 @@ def read_log(log: Log) -> Found:
     """All that a log states; an error in the middle of it ends it, and is noted."""
     counted = _Counted(log.pieces)
     process = process_of(log.path)
-    kind = kinds.kind_of(log.path.name)
+    kind = run_folder.kind_of(log.path.name)
     if kind:
         if kind.is_record:
             return _of_record(log, counted, process, kind)
-        noted = list(kind.read(_lines(counted), kinds.About(process.rank, log.changed)))
+        noted = list(kind.read(_lines(counted), run_folder.About(process.rank, log.changed)))
         file = LogFile(process, log.name, counted.size, None, None, counted.cut)
         return Found(file, events_of(log.name, process, noted), _cut(log, counted))
     pieces = iter(counted)
@@ -139,10 +137,10 @@ def read_log(log: Log) -> Found:
     return Found(file, events_of(log.name, process, noted), tuple(notes))
 
 
-def _of_record(log: Log, counted: _Counted, process: Process, kind: kinds.Kind) -> Found:
+def _of_record(log: Log, counted: _Counted, process: Process, kind: run_folder.Kind) -> Found:
     """What the record of a rank states; a note tells if a part of it is missing, which its form shows."""
-    record = WholeRecord(_lines(counted))
-    noted = list(kind.read(iter(record), kinds.About(process.rank, log.changed)))
+    record = run_folder.WholeRecord(_lines(counted))
+    noted = list(kind.read(iter(record), run_folder.About(process.rank, log.changed)))
     cut = counted.cut or _without_end(counted) or record.gap
     notes = (_not_whole(log, cut),) if cut else ()
     return Found(LogFile(process, log.name, counted.size, None, None, cut), events_of(log.name, process, noted), notes)

@@ -16,7 +16,7 @@ from hccl_kit.base.limited_child import limited_program, why_ended
 from hccl_kit.base.message import Message
 from hccl_kit.base.wording import sentences
 from hccl_kit.diagnosis.facts import LogFile
-from hccl_kit.diagnosis.logs import plain_form, reader_process, torch_dump
+from hccl_kit.diagnosis.logs import reader_process, torch_dump
 from hccl_kit.diagnosis.logs.log_file import Found, events_of, unread
 from hccl_kit.diagnosis.logs.reader_process import ENDED, FOUND, READING, Request
 from hccl_kit.diagnosis.logs.workers import process_of
@@ -89,7 +89,7 @@ class Reader:
                     name, path = json.loads(value)
                     logs.append((str(name), PurePath(path)))
                 elif kind == FOUND:
-                    yield plain_form.from_line(value)
+                    yield reader_process.from_line(value)
                 elif kind == ENDED and (why := json.loads(value)):
                     raise EndedError(why)
                 else:

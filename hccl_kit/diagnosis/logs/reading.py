@@ -21,9 +21,8 @@ from hccl_kit.diagnosis.logs.log_file import Found, Log, cut_off, read_log, unre
 from hccl_kit.diagnosis.logs.reader_process import Request
 from hccl_kit.diagnosis.logs.readers import EndedError, Readers
 from hccl_kit.diagnosis.logs.remote import Remote, read_remote
-from hccl_kit.diagnosis.logs.reused_pids import Reused
 from hccl_kit.diagnosis.logs.sources import Given
-from hccl_kit.diagnosis.logs.workers import short_names
+from hccl_kit.diagnosis.logs.workers import Reused, short_names
 
 Progress = Callable[[int, int], None]
 """Called with the number of bytes that are read, and of all bytes."""

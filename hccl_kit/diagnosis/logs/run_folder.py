@@ -1,30 +1,37 @@
-"""Read what our own launch scripts and programs leave in the folder of a run.
+"""Files that have a form of their own, by their names: what our launch scripts and programs leave in a run's folder.
 
+step_<rank>           the last step that a rank of our trainer has finished; empty once it has ended well
+error_<rank>.json     an exception that ended a rank
 facts_<rank>.jsonl    what the rank did last (hccl_kit.runtime.flight_recorder)
 launcher_<server>     what the bash script saw, a line each: "TIME exited RANK CODE DEVICE HOST",
                       "TIME ending WHY RANK CODE" or "TIME lost SERVER RANK ..."
+
+To add one: a function and a row of KINDS. Any other file is read as a log.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from hccl_kit.diagnosis.errors.message import rank as rank_of
 from hccl_kit.diagnosis.facts import (
+    MAX_RANK,
     Alive,
     Collective,
     Exited,
     JobEnding,
     Joined,
+    Noted,
     ProcessStopped,
     ProgramEnded,
     ServerLost,
+    Step,
 )
-from hccl_kit.diagnosis.logs.noted import Noted
+from hccl_kit.diagnosis.logs.faults import of_exception
 from hccl_kit.diagnosis.logs.scanning import Line
 from hccl_kit.runtime.flight_recorder import RING, VERSION
 from hccl_kit.runtime.pulse import POINTS
@@ -32,6 +39,8 @@ from hccl_kit.runtime.pulse import POINTS
 MAX_LINES = 20_000
 MAX_LINE = 8_000
 MAX_TEXT = 4_000
+MAX_JSON = 1 << 20
+"""Characters of an object that is a whole file."""
 RECORD_LINES = 3 + RING + POINTS
 
 
@@ -77,8 +86,50 @@ class WholeRecord:
         return None if self._is_newer or (is_whole and not self._is_damaged) else "lines of it are missing"
 
 
-def facts(lines: Iterable[Line], rank: int | None) -> Iterator[Noted]:
+class About(NamedTuple):
+    """The rank in the name of a file, and when it was last changed, in seconds since 1970."""
+
+    rank: int | None
+    changed: float | None
+
+
+Reader = Callable[[Iterator[Line], About], Iterator[Noted]]
+"""Gets the lines of a file and what is known about it, and yields what it notes; it never fails."""
+
+
+class Kind(NamedTuple):
+    """Files whose whole name matches `pattern`, and their reader. `is_record`: a whole one has all of its lines."""
+
+    pattern: re.Pattern[str]
+    read: Reader
+    is_record: bool = False
+
+
+def kind_of(name: str) -> Kind | None:
+    """The kind of a file with a form of its own; None for a log."""
+    return next((kind for kind in KINDS if kind.pattern.fullmatch(name)), None)
+
+
+def _step(lines: Iterator[Line], about: About) -> Iterator[Noted]:
+    line = next(lines, None)
+    if line and about.rank is not None and re.fullmatch(r"[0-9]{1,15}", line.text):
+        yield Noted(1, Step(about.rank, int(line.text)), about.changed)
+
+
+def _error(lines: Iterator[Line], _about: About) -> Iterator[Noted]:
+    row = _parsed("\n".join(line.text for line in islice(lines, MAX_LINES)))
+    rank, pid, when = _integer(row, "rank"), _integer(row, "pid"), _time(row, "time")
+    if rank is None or rank >= MAX_RANK:
+        return
+    joined = Joined(None, rank, server=_text(row, "host") or None, logic=_integer(row, "device"))
+    name = _text(row, "exception") or ""
+    yield Noted(1, joined, when, False, pid, rank)
+    yield Noted(1, of_exception(name, f"{name}: {_text(row, 'message') or ''}"), when, True, pid, rank)
+
+
+def _facts(lines: Iterator[Line], about: About) -> Iterator[Noted]:
     """The records of a rank; lines of any other form are skipped."""
+    rank = about.rank
     if rank is None:
         return
     for line in islice(lines, MAX_LINES):
@@ -118,7 +169,7 @@ def exited(number: int, code: int, *, by_launcher: bool = False) -> Exited:
     )
 
 
-def launcher(lines: Iterator[Line]) -> Iterator[Noted]:
+def _launcher(lines: Iterator[Line], _about: About) -> Iterator[Noted]:
     """The notes of a script; a rank that ends after "ending" was ended by the script."""
     is_ending = False
     for line in islice(lines, MAX_LINES):
@@ -142,9 +193,22 @@ def launcher(lines: Iterator[Line]) -> Iterator[Noted]:
             yield Noted(line.number, ServerLost(match[2], tuple(ranks)), float(match[1]), is_error=True)
 
 
+KINDS = (
+    Kind(re.compile(r"step_[0-9]{1,8}"), _step),
+    Kind(re.compile(r"error_[0-9]{1,8}\.json"), _error),
+    Kind(re.compile(r"facts_[0-9]{1,8}\.jsonl"), _facts, is_record=True),
+    Kind(re.compile(r"launcher_[0-9]{1,8}"), _launcher),
+)
+
+
 def _object(line: Line) -> dict[str, Any]:
+    return _parsed(line.text) if line.text.startswith("{") and len(line.text) < MAX_LINE else {}
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    """The object that a text is; empty if it is none, or too long."""
     try:
-        row = json.loads(line.text) if line.text.startswith("{") and len(line.text) < MAX_LINE else None
+        row = json.loads(text) if len(text) <= MAX_JSON else None
     except (ValueError, RecursionError):
         return {}
     return row if isinstance(row, dict) else {}

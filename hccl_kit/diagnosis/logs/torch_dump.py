@@ -20,8 +20,7 @@ from itertools import pairwise
 from typing import Any, NoReturn
 
 from hccl_kit.diagnosis.errors.message import rank as rank_of
-from hccl_kit.diagnosis.facts import Dumped, Traced
-from hccl_kit.diagnosis.logs.noted import Noted
+from hccl_kit.diagnosis.facts import Dumped, Noted, Traced
 
 MAX_BYTES = 32 << 20
 MAX_JSON = 16 << 20

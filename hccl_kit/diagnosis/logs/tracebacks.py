@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from pathlib import PurePath
 from typing import NamedTuple
 
-from hccl_kit.diagnosis.facts import Fault
+from hccl_kit.diagnosis.facts import Fault, Noted
 from hccl_kit.diagnosis.logs.faults import of_exception
-from hccl_kit.diagnosis.logs.noted import Noted
 from hccl_kit.diagnosis.logs.origins import without_prefix
 from hccl_kit.diagnosis.logs.plog import Record
 

@@ -10,23 +10,8 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Set
 
-from hccl_kit.diagnosis.facts import (
-    MAX_RANK,
-    Card,
-    Event,
-    Evidence,
-    Exited,
-    GroupNamed,
-    Joined,
-    JoinFailed,
-    LinkFailed,
-    LinkRow,
-    LinkTimedOut,
-    Located,
-    OperatorTimedOut,
-    Process,
-    Watchdog,
-)
+from hccl_kit.diagnosis import facts
+from hccl_kit.diagnosis.facts import MAX_RANK, Card, Event, Evidence, Process
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect
 from hccl_kit.diagnosis.verdict.identities import (
     eliminated,
@@ -44,8 +29,8 @@ from hccl_kit.diagnosis.verdict.records import records
 from hccl_kit.diagnosis.verdict.runs import other_runs
 from hccl_kit.table.model import RankTable
 
-_WITH_GROUP = (OperatorTimedOut, JoinFailed)
-_OF_OWN_RANK = (LinkTimedOut, LinkRow, LinkFailed, Watchdog, *_WITH_GROUP)
+_WITH_GROUP = (facts.OperatorTimedOut, facts.JoinFailed)
+_OF_OWN_RANK = (facts.LinkTimedOut, facts.LinkRow, facts.LinkFailed, facts.Watchdog, *_WITH_GROUP)
 TORCH_WORLD = "0"
 """The number of torch's default process group, in lines of its watchdog."""
 _FOLDER = re.compile(r"rank[_-]?([0-9]{1,7})")
@@ -54,7 +39,7 @@ _FOLDER = re.compile(r"rank[_-]?([0-9]{1,7})")
 def assemble(evidence: Evidence, table: RankTable | None = None) -> Job:
     """The job of all that was read."""
     recorded = records(evidence)
-    names = {event.fact.name: event.fact.group for event in evidence.events if isinstance(event.fact, GroupNamed)}
+    names = {event.fact.name: event.fact.group for event in evidence.events if isinstance(event.fact, facts.GroupNamed)}
     by_process, launcher = _processes(evidence)
     explained = {event.place.file for event in evidence.events if event.is_error}
     unknown = {file.process for file in evidence.files if file.has_error and file.file not in explained}
@@ -121,18 +106,18 @@ def _processes(evidence: Evidence) -> tuple[dict[Process, list[Event]], list[Eve
             by_process[file.process] = []
     launcher: list[Event] = []
     for event in evidence.events:
-        if isinstance(event.fact, Exited):
+        if isinstance(event.fact, facts.Exited):
             launcher.append(event)
-        elif event.process.pid is not None or event.process in by_process or isinstance(event.fact, Joined):
+        elif event.process.pid is not None or event.process in by_process or isinstance(event.fact, facts.Joined):
             by_process[event.process].append(event)
         else:
             launcher.append(event)
     if not by_process:  # logs that name no process, such as what a user saved of one: each folder is one
-        failing = {event.process for event in launcher if event.is_error and not isinstance(event.fact, Exited)}
+        failing = {event.process for event in launcher if event.is_error and not isinstance(event.fact, facts.Exited)}
         for event in launcher:
-            if event.process in failing and not isinstance(event.fact, Exited):
+            if event.process in failing and not isinstance(event.fact, facts.Exited):
                 by_process[event.process].append(event)
-        launcher = [event for event in launcher if event.process not in failing or isinstance(event.fact, Exited)]
+        launcher = [event for event in launcher if event.process not in failing or isinstance(event.fact, facts.Exited)]
     return by_process, launcher
 
 
@@ -145,7 +130,7 @@ def _groups(events: Iterable[Event], names: Mapping[str, str]) -> dict[str, int]
     return {
         names.get(event.fact.group, event.fact.group): event.fact.rank
         for event in events
-        if isinstance(event.fact, Joined) and event.fact.group is not None
+        if isinstance(event.fact, facts.Joined) and event.fact.group is not None
     }
 
 
@@ -158,7 +143,11 @@ def _world(
     nameless = 0
     for events in all_events:
         for event in events:
-            if isinstance(event.fact, Joined | JoinFailed) and event.fact.ranks and event.fact.ranks <= MAX_RANK:
+            if (
+                isinstance(event.fact, facts.Joined | facts.JoinFailed)
+                and event.fact.ranks
+                and event.fact.ranks <= MAX_RANK
+            ):
                 if event.fact.group is None:
                     nameless = max(nameless, event.fact.ranks)
                 else:
@@ -210,7 +199,7 @@ def _rank(
         number = process.rank
     if number is None:
         number = places.ended.get(process, _number_in_job(events, process, frozenset() if groups else of_job))
-    seen = (event.fact.logic for event in events if isinstance(event.fact, Located | Joined))
+    seen = (event.fact.logic for event in events if isinstance(event.fact, facts.Located | facts.Joined))
     logic = next((number for number in seen if number is not None), None)
     number, card = places.completed(number, card, logic)
     device = logic if card.physical is None else card.physical
@@ -220,7 +209,7 @@ def _rank(
 def _number_in_job(events: Iterable[Event], process: Process, of_job: Set[str | None]) -> int | None:
     """The rank that other lines name, if no communicator does."""
     for event in events:
-        if isinstance(event.fact, Joined) and event.fact.group is None:
+        if isinstance(event.fact, facts.Joined) and event.fact.group is None:
             return event.fact.rank
     for event in events:
         fact = event.fact

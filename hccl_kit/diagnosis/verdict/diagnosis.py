@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from hccl_kit.diagnosis.facts import Place
@@ -14,8 +14,6 @@ Blame = Literal["program", "card"]
 """What is at fault: the program, which would fail again, or a card with its port, which stays broken."""
 Where = Literal["rank", "host", "pair", "group", "all"]
 """What a cause is at: one rank, a host with all its ranks, two ranks, several, or every rank of the job."""
-Span = tuple[float, float]
-"""The first and the last time of something, as in an Event."""
 Moment = tuple[float | None, str, Place]
 """A corrected time, a phrase and a place."""
 
@@ -89,3 +87,21 @@ class Diagnosis(NamedTuple):
     last: float | None = None
     where: Where | None = None
     blame: Blame | None = None
+
+
+def where(suspects: Sequence[Suspect], everyone: Iterable[Suspect]) -> Where:
+    """What all the suspects of a cause are together, in a job of these ranks."""
+    if len(suspects) == 1:
+        (only,) = suspects
+        return "host" if only.rank is None and only.device is None and only.server is not None else "rank"
+    everyone = set(everyone)
+    if everyone <= set(suspects):
+        return "all"
+    servers = {suspect.server for suspect in suspects}
+    if (
+        len(servers) == 1
+        and None not in servers
+        and {suspect for suspect in everyone if suspect.server in servers} <= set(suspects)
+    ):
+        return "host"
+    return "pair" if len(suspects) == 2 else "group"

@@ -9,7 +9,7 @@ from dataclasses import replace
 from hccl_kit.diagnosis.facts import Card, Connected, Event, Joined, Located, NeverConnected, Process, Progress
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect
 from hccl_kit.diagnosis.verdict.job import Rank, stated
-from hccl_kit.diagnosis.verdict.record import Record
+from hccl_kit.diagnosis.verdict.records import Record
 from hccl_kit.diagnosis.verdict.runs import START
 
 

@@ -9,25 +9,11 @@ from functools import cached_property
 from signal import SIGTERM
 from typing import TypeVar
 
+from hccl_kit.diagnosis import facts
 from hccl_kit.diagnosis.errors.message import NO_ADDRESS
-from hccl_kit.diagnosis.facts import (
-    ArgumentMismatch,
-    Card,
-    Event,
-    Exited,
-    Fault,
-    LinkRow,
-    LinkTimedOut,
-    OperatorTimedOut,
-    P2PTimedOut,
-    Process,
-    RootSilent,
-    RootUnreachable,
-    VersionMismatch,
-    Watchdog,
-)
+from hccl_kit.diagnosis.facts import Card, Event, Process
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect
-from hccl_kit.diagnosis.verdict.record import OWN, Record
+from hccl_kit.diagnosis.verdict.records import OWN, Record
 from hccl_kit.diagnosis.verdict.work import Work, is_later
 from hccl_kit.table.model import RankTable
 
@@ -36,15 +22,15 @@ NEAR = 30.0
 DEFAULT_GROUP = "(default_pg)"
 """How the name of torch's default group ends, which has all ranks."""
 EXPLAINED = (
-    LinkTimedOut,
-    LinkRow,
-    P2PTimedOut,
-    OperatorTimedOut,
-    RootUnreachable,
-    RootSilent,
-    Watchdog,
-    ArgumentMismatch,
-    VersionMismatch,
+    facts.LinkTimedOut,
+    facts.LinkRow,
+    facts.P2PTimedOut,
+    facts.OperatorTimedOut,
+    facts.RootUnreachable,
+    facts.RootSilent,
+    facts.Watchdog,
+    facts.ArgumentMismatch,
+    facts.VersionMismatch,
 )
 """Errors with causes of their own, of which an earlier error is none."""
 _Kind = TypeVar("_Kind")
@@ -87,7 +73,7 @@ class Rank:
         """
         if self.work.is_after(event):
             return True
-        if not isinstance(event.fact, Fault) or not event.fact.is_unknown or event.time is None:
+        if not isinstance(event.fact, facts.Fault) or not event.fact.is_unknown or event.time is None:
             return False
         if self.is_cut or (self.last is not None and self.last - event.time > NEAR):
             return True  # what a log has lost may show that the process went on
@@ -143,9 +129,9 @@ class Job:
         return names
 
     @cached_property
-    def exits(self) -> tuple[tuple[Event, Exited], ...]:
+    def exits(self) -> tuple[tuple[Event, facts.Exited], ...]:
         """What launchers say of the ends of ranks."""
-        return tuple((event, event.fact) for event in self.launcher if isinstance(event.fact, Exited))
+        return tuple((event, event.fact) for event in self.launcher if isinstance(event.fact, facts.Exited))
 
     @cached_property
     def ended_by_launcher(self) -> frozenset[int]:

@@ -1,23 +1,24 @@
-"""The diagnosis of a job from its evidence."""
+"""The diagnosis of a job from its evidence, with what happened to each rank on a timeline."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from hccl_kit.base.message import Message
 from hccl_kit.base.wording import clauses
-from hccl_kit.diagnosis.facts import Evidence, Place, Setting
+from hccl_kit.diagnosis.facts import Evidence, Place, ProgramEnded, Setting
 from hccl_kit.diagnosis.verdict.assembly import assemble
 from hccl_kit.diagnosis.verdict.causes import cause_of
 from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause
 from hccl_kit.diagnosis.verdict.causes.unknown import if_known, with_next_step
 from hccl_kit.diagnosis.verdict.clocks import AGREEMENT, Clocks, apart, estimate
-from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis, FirstFault, RankLine, Wait
-from hccl_kit.diagnosis.verdict.job import Job
-from hccl_kit.diagnosis.verdict.location import where
-from hccl_kit.diagnosis.verdict.moments import moments
-from hccl_kit.diagnosis.verdict.together import with_times
-from hccl_kit.diagnosis.verdict.waits import cascade, waits
+from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis, FirstFault, Moment, RankLine, Wait, where
+from hccl_kit.diagnosis.verdict.endings import ended
+from hccl_kit.diagnosis.verdict.job import Job, Rank
+from hccl_kit.diagnosis.verdict.names import phrase
+from hccl_kit.diagnosis.verdict.records import Record
+from hccl_kit.diagnosis.verdict.runs import with_times
+from hccl_kit.diagnosis.verdict.waits import WAITING, cascade, waits
 from hccl_kit.table.model import RankTable
 
 MAX_EVIDENCE = 16
@@ -96,3 +97,40 @@ def _differences(job: Job) -> tuple[str, ...]:
         for name, values in holders.items()
         if len(values) > 1
     )
+
+
+MAX_MOMENTS = 16
+"""Moments of the logs of a rank."""
+
+
+def moments(case: Case, rank: Rank) -> Iterator[Moment]:
+    """What the logs of a rank say of failures and waits, and then the last that its record has."""
+    telling = [
+        event
+        for event in rank.events
+        if (event.is_error and not isinstance(event.fact, ProgramEnded)) or isinstance(event.fact, WAITING)
+    ]
+    telling_moments = [(event.time, phrase(event.fact), event.place) for event in telling[:MAX_MOMENTS]]
+    if rank.record is not None:
+        telling_moments += _last_moments(rank.record)
+    clock = case.job.clock[rank.process]
+    for time, words, place in telling_moments:
+        corrected = case.clocks.corrected(clock, time)
+        yield time if corrected is None else corrected, words, place
+
+
+def _last_moments(record: Record) -> Iterator[Moment]:
+    if last := record.last:
+        collective = f"{last.operator} {last.sequence}"
+        yield (
+            last.event.time,
+            Message("diagnosis.entered", "entered {collective}, step {step}", collective=collective, step=last.step),
+            last.event.place,
+        )
+        if last.left is not None:
+            yield last.left, Message("diagnosis.left", "left {collective}", collective=collective), last.event.place
+    if record.alive:
+        yield record.alive.time, Message("diagnosis.last-sign", "last sign of life"), record.alive.place
+    if end := record.end:
+        by_itself = Message("diagnosis.ended-with", "ended: {error}", error=end.how)
+        yield end.event.time, by_itself if end.how else ended(end.signal, end.code), end.event.place

@@ -2,16 +2,22 @@
 
 Processes that share a communicator belong to one run. Of two runs on one worker, the earlier one ended before the later
 one began, by the same clock. A run in which nothing failed is another one: what failed waits for no rank of it. So is
-one of another day.
+one of another day. What is left may still be of more than one job: then no verdict is certain. Those of one job may be
+silent for hours.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
+from itertools import pairwise
 from typing import NamedTuple
 
-from hccl_kit.diagnosis.facts import Event, Fault, Process
+from hccl_kit.base.message import Message
+from hccl_kit.base.wording import counted, joined, listed
+from hccl_kit.diagnosis.facts import Event, Evidence, Fault, Joined, Process
+from hccl_kit.diagnosis.moments import span_text
+from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis
 from hccl_kit.diagnosis.verdict.work import Work
 
 START = 600.0
@@ -20,7 +26,11 @@ DAY = 86400.0
 """Seconds without a line of any process after which other processes are those of another run, whatever the clocks."""
 
 
-class Span(NamedTuple):
+Span = tuple[float, float]
+"""The first and the last time of something, as in an Event."""
+
+
+class Written(NamedTuple):
     """When a process, or the processes of a run on one worker, wrote their logs; and whether it, or the run, failed.
 
     An error after which a process joined a communicator or trained is no failure.
@@ -40,7 +50,7 @@ def other_runs(
     """
     spans = {process: span for process, events in by_process.items() if (span := _span(events))}
     runs = _runs(groups)
-    by_worker: dict[str, list[tuple[Span, int]]] = defaultdict(list)
+    by_worker: dict[str, list[tuple[Written, int]]] = defaultdict(list)
     for number, run in enumerate(runs):
         for worker, span in _by_worker(run, spans).items():
             by_worker[worker].append((span, number))
@@ -67,7 +77,7 @@ def _is_end(event: Event) -> bool:
     return isinstance(event.fact, Fault)
 
 
-def _is_apart(span: Span, failed: Span) -> bool:
+def _is_apart(span: Written, failed: Written) -> bool:
     return span.last < failed.first or (span.first > failed.last and not span.has_error)
 
 
@@ -92,27 +102,27 @@ def _runs(groups: Mapping[Process, Iterable[str]]) -> list[list[Process]]:
     return list(runs.values())
 
 
-def _span(events: Sequence[Event]) -> Span | None:
+def _span(events: Sequence[Event]) -> Written | None:
     times = [event.time for event in events if event.time is not None]
     if not times:
         return None
     work = Work.of(events)
-    return Span(min(times), max(times), any(event.is_error and not work.is_after(event) for event in events))
+    return Written(min(times), max(times), any(event.is_error and not work.is_after(event) for event in events))
 
 
-def _by_worker(run: Iterable[Process], spans: Mapping[Process, Span]) -> dict[str, Span]:
-    spans_of: dict[str, list[Span]] = defaultdict(list)
+def _by_worker(run: Iterable[Process], spans: Mapping[Process, Written]) -> dict[str, Written]:
+    spans_of: dict[str, list[Written]] = defaultdict(list)
     for process in run:
         if process in spans:
             spans_of[process.worker].append(spans[process])
     has_error = any(span.has_error for spans in spans_of.values() for span in spans)  # perhaps on one worker only
     return {
-        worker: Span(min(span.first for span in spans), max(span.last for span in spans), has_error)
+        worker: Written(min(span.first for span in spans), max(span.last for span in spans), has_error)
         for worker, spans in spans_of.items()
     }
 
 
-def _before(spans: Mapping[Process, Span], runs: Iterable[Sequence[Process]]) -> set[Process]:
+def _before(spans: Mapping[Process, Written], runs: Iterable[Sequence[Process]]) -> set[Process]:
     """Processes without a communicator that ended long before any run of their worker began."""
     named = {process for run in runs for process in run}
     begin: dict[str, float] = {}
@@ -126,15 +136,110 @@ def _before(spans: Mapping[Process, Span], runs: Iterable[Sequence[Process]]) ->
     }
 
 
-def _of_other_days(spans: Mapping[Process, Span]) -> set[Process]:
+def _of_other_days(spans: Mapping[Process, Written]) -> set[Process]:
     """Processes of runs that others, days apart, followed or preceded: the last run that failed is kept."""
-    days: list[tuple[Span, list[Process]]] = []
+    days: list[tuple[Written, list[Process]]] = []
     for process, span in sorted(spans.items(), key=lambda item: item[1]):
         if days and span.first - days[-1][0].last <= DAY:
             before, processes = days[-1]
             processes.append(process)
-            days[-1] = Span(before.first, max(before.last, span.last), before.has_error or span.has_error), processes
+            days[-1] = Written(before.first, max(before.last, span.last), before.has_error or span.has_error), processes
         else:
             days.append((span, [process]))
     failed = max((span for span, _ in days if span.has_error), default=None)
     return {process for span, processes in days if failed is not None and span != failed for process in processes}
+
+
+GAP = 7200.0
+"""Seconds without a line of any process, after which other processes are those of another job."""
+MAX_SHOWN = 4
+
+
+def with_times(diagnosis: Diagnosis, evidence: Evidence, left_out: Set[Process] = frozenset()) -> Diagnosis:
+    """The diagnosis with the time of the last line, and a note on other runs, whose processes are `left_out`.
+
+    It is not certain if logs of more than one job may lie together, or if a run that was left out is a later one.
+    """
+    times = [time for file in evidence.files for time in (file.first, file.last) if time is not None]
+    times += [event.time for event in evidence.events if event.time is not None]
+    kept, others = _spans(evidence, left_out)
+    later = [span for span in others if kept and span[0] > kept[-1][1]]
+    diagnosis = diagnosis._replace(last=max(times, default=None))
+    if left_out:
+        note = Message(
+            "diagnosis.left-out", "{processes} of other runs left out", processes=counted(len(left_out), "process")
+        )
+        if others:
+            note = Message("diagnosis.left-out-of", "{note}, of {times}", note=note, times=_listed(others))
+        diagnosis = diagnosis._replace(notes=(note, *diagnosis.notes))
+    if len(kept) + len(later) < 2:
+        return diagnosis
+    doubt = Message(
+        "diagnosis.several-jobs",
+        "logs of more than one job seem to lie together ({times}): pass those of one job alone",
+        times=_listed([*kept, *later]),
+    )
+    return diagnosis._replace(
+        certainty="likely" if diagnosis.certainty == "certain" else diagnosis.certainty,
+        contradicts=(*diagnosis.contradicts, doubt),
+    )
+
+
+def _listed(spans: list[Span]) -> str:
+    times = [span_text(*span) for span in spans]
+    return listed(times, MAX_SHOWN) if len(times) > MAX_SHOWN else joined(times)
+
+
+def _spans(evidence: Evidence, left_out: Set[Process]) -> tuple[list[Span], list[Span]]:
+    """When each job was written that was judged, by the clock of the server that has seen most; and each other one."""
+    server = {
+        event.process: event.fact.server
+        for event in evidence.events
+        if isinstance(event.fact, Joined) and event.fact.server is not None
+    }
+    of_server: dict[str, list[Span]] = defaultdict(list)
+    others: list[Span] = []
+    for process, times in _times(evidence).items():
+        if process in left_out:
+            others += _parts(process, times)
+        else:
+            of_server[server.get(process, process.worker)] += _parts(process, times)
+    merged = [_merged(spans, GAP) for spans in of_server.values()]
+    merged.append(_merged([span for spans in of_server.values() for span in spans], DAY))
+    return max(merged, key=len), _merged(others, GAP)
+
+
+def _times(evidence: Evidence) -> dict[Process, list[float]]:
+    """The known times of each process; of a log that names none, those of its errors."""
+    times: dict[Process, list[float]] = defaultdict(list)
+    for file in evidence.files:
+        if _is_named(file.process):
+            times[file.process] += [time for time in (file.first, file.last) if time is not None]
+    for event in evidence.events:
+        if event.time is not None and (_is_named(event.process) or event.is_error):
+            times[event.process].append(event.time)
+    return times
+
+
+def _is_named(process: Process) -> bool:
+    return process.pid is not None or process.rank is not None
+
+
+def _parts(process: Process, times: list[float]) -> list[Span]:
+    """The span of a process; several if it stands for all that a log names no process for."""
+    times.sort()
+    if not times or _is_named(process):
+        return [(times[0], times[-1])] if times else []
+    cuts = [0, *(n for n, (before, after) in enumerate(pairwise(times), 1) if after - before > DAY), len(times)]
+    return [(times[start], times[end - 1]) for start, end in pairwise(cuts)]
+
+
+def _merged(spans: list[Span], gap: float) -> list[Span]:
+    """The spans of jobs: those of processes that are not so many seconds apart become one."""
+    merged: list[Span] = []
+    for first, last in sorted(spans):
+        if merged and first - merged[-1][1] <= gap:
+            merged[-1] = merged[-1][0], max(last, merged[-1][1])
+        else:
+            merged.append((first, last))
+    return merged

@@ -8,38 +8,23 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from hccl_kit.diagnosis.facts import (
-    MAX_RANK,
-    Connected,
-    ErrorCqe,
-    Event,
-    Joined,
-    JoinFailed,
-    LinkFailed,
-    LinkRow,
-    LinkTimedOut,
-    NeverConnected,
-    OperatorTimedOut,
-    P2PTimedOut,
-    RootSilent,
-    RootUnreachable,
-    Watchdog,
-)
+from hccl_kit.diagnosis import facts
+from hccl_kit.diagnosis.facts import MAX_RANK, Event
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect, Wait
 from hccl_kit.diagnosis.verdict.job import Job, Rank, stated
 
 CODES = {
-    LinkTimedOut: "EI0006",
-    LinkRow: "EI0006",
-    LinkFailed: "EI0009",
-    P2PTimedOut: "EI0010",
-    OperatorTimedOut: "EI0002",
-    RootUnreachable: "EI0015",
-    RootSilent: "EI0015",
-    JoinFailed: "EI0015",
+    facts.LinkTimedOut: "EI0006",
+    facts.LinkRow: "EI0006",
+    facts.LinkFailed: "EI0009",
+    facts.P2PTimedOut: "EI0010",
+    facts.OperatorTimedOut: "EI0002",
+    facts.RootUnreachable: "EI0015",
+    facts.RootSilent: "EI0015",
+    facts.JoinFailed: "EI0015",
 }
 """The code that HCCL prints with each of these facts; EI0006 stands for all link timeouts, as in HCCL since 8.0."""
-WAITING = (*CODES, Watchdog)
+WAITING = (*CODES, facts.Watchdog)
 
 
 class Edge(NamedTuple):
@@ -86,6 +71,11 @@ class Waits:
         return frozenset(suspect for suspect in self.awaited if suspect not in self.targets)
 
     @cached_property
+    def names_unknown(self) -> bool:
+        """Whether a rank waits in an operator for one that its log names, but nothing tells which rank that is."""
+        return any(edge.target is None and isinstance(edge.event.fact, facts.OperatorTimedOut) for edge in self.edges)
+
+    @cached_property
     def sources(self) -> Mapping[Suspect, frozenset[Suspect]]:
         """The ranks that wait for each rank directly."""
         of_target: dict[Suspect, set[Suspect]] = defaultdict(set)
@@ -108,9 +98,9 @@ class Waits:
         """The waits for one rank."""
         return tuple(edge for edge in self.edges if edge.target == target)
 
-    def all_lead_to(self, target: Suspect) -> bool:
-        """Whether all chains of waits lead to a rank."""
-        return bool(self.targets) and self.targets.keys() - self.leading_to(target) <= {target}
+    def all_lead_to(self, *ranks: Suspect) -> bool:
+        """Whether all chains of waits lead to one of these ranks."""
+        return bool(self.targets) and self.targets.keys() <= frozenset(ranks).union(*map(self.leading_to, ranks))
 
     @cached_property
     def rings(self) -> tuple[Suspect, ...]:
@@ -133,7 +123,9 @@ def waits(job: Job) -> Waits:
         for event in rank.events:
             if isinstance(event.fact, WAITING):
                 waiting.setdefault(rank.suspect, event)
-    inside = frozenset(rank.suspect for rank, _, fact in stated(job.ranks, OperatorTimedOut) if fact.awaited == "local")
+    inside = frozenset(
+        rank.suspect for rank, _, fact in stated(job.ranks, facts.OperatorTimedOut) if fact.awaited == "local"
+    )
     return Waits(edges, waiting, inside)
 
 
@@ -168,30 +160,30 @@ def cascade(job: Job, waits: Waits, first: Suspect | None) -> Iterator[Wait]:
 def _edges(job: Job, rank: Rank) -> Iterator[Edge]:
     for event in rank.events:
         fact = event.fact
-        if isinstance(fact, LinkRow):
+        if isinstance(fact, facts.LinkRow):
             peer = Suspect(fact.peer_rank, fact.peer_address, None)
             yield Edge(rank.suspect, _of_row(job, rank, fact), "EI0006", event, peer)
-        elif isinstance(fact, LinkFailed):
+        elif isinstance(fact, facts.LinkFailed):
             peer = job.at_card(fact.peer)
             # Without its card a peer is unknown: the rank numbers of these lines are not always those of users.
             yield Edge(rank.suspect, peer if peer.rank is not None else None, "EI0009", event, peer)
-        elif isinstance(fact, P2PTimedOut):
+        elif isinstance(fact, facts.P2PTimedOut):
             yield Edge(rank.suspect, _of_p2p(job, rank, fact), "EI0010", event)
-        elif isinstance(fact, OperatorTimedOut) and isinstance(fact.awaited, int):
+        elif isinstance(fact, facts.OperatorTimedOut) and isinstance(fact.awaited, int):
             yield Edge(rank.suspect, job.in_group(rank, fact.awaited, fact.group, fact.rank), "EI0002", event)
-        elif isinstance(fact, RootUnreachable):
+        elif isinstance(fact, facts.RootUnreachable):
             yield Edge(rank.suspect, _root(job, rank), "EI0015", event)
-        elif isinstance(fact, RootSilent):
+        elif isinstance(fact, facts.RootSilent):
             yield Edge(rank.suspect, _root(job, rank), "EI0015", event, may_be_cause=False)
-        elif isinstance(fact, Connected | NeverConnected):
+        elif isinstance(fact, facts.Connected | facts.NeverConnected):
             for number in missing(job, rank, fact):
                 target = job.in_group(rank, number, failed_group(rank), None)
                 yield Edge(rank.suspect, target, "EI0015", event, Suspect(number, None, None))
-        elif isinstance(fact, ErrorCqe):
+        elif isinstance(fact, facts.ErrorCqe):
             yield Edge(rank.suspect, None, "EI0013", event, job.at_card(fact.peer))
 
 
-def _of_row(job: Job, rank: Rank, fact: LinkRow) -> Suspect | None:
+def _of_row(job: Job, rank: Rank, fact: facts.LinkRow) -> Suspect | None:
     by_address = job.by_address.get(fact.peer_address) if fact.peer_address else None
     if by_address is not None:
         return by_address
@@ -200,7 +192,7 @@ def _of_row(job: Job, rank: Rank, fact: LinkRow) -> Suspect | None:
     return job.in_group(rank, fact.peer_rank, None, fact.rank)
 
 
-def _of_p2p(job: Job, rank: Rank, fact: P2PTimedOut) -> Suspect | None:
+def _of_p2p(job: Job, rank: Rank, fact: facts.P2PTimedOut) -> Suspect | None:
     if rank.card.server is None or fact.peer_physical is None:
         return None
     return job.by_card.get((rank.card.server, fact.peer_physical))
@@ -211,12 +203,12 @@ def _root(job: Job, rank: Rank) -> Suspect | None:
     return job.in_group(rank, 0, groups[0], None) if groups else None
 
 
-def missing(job: Job, rank: Rank, fact: Connected | NeverConnected) -> frozenset[int]:
+def missing(job: Job, rank: Rank, fact: facts.Connected | facts.NeverConnected) -> frozenset[int]:
     """The ranks that the root of a communicator has not heard from, as the communicator counts.
 
     If nothing tells its size, those below the highest one that the root has heard from.
     """
-    if isinstance(fact, NeverConnected):
+    if isinstance(fact, facts.NeverConnected):
         return frozenset(fact.ranks)
     size = fact.expected or _size(rank) or job.size or max(fact.ranks, default=-1) + 1
     return frozenset(range(size)) - frozenset(fact.ranks) if size and size <= MAX_RANK else frozenset()
@@ -224,7 +216,7 @@ def missing(job: Job, rank: Rank, fact: Connected | NeverConnected) -> frozenset
 
 def _size(rank: Rank) -> int | None:
     """The size of the communicator that failed, else of the last one that the process joined."""
-    for kind in (JoinFailed, Joined):
+    for kind in (facts.JoinFailed, facts.Joined):
         for event in reversed(rank.events):
             if isinstance(event.fact, kind) and event.fact.ranks:
                 return event.fact.ranks
@@ -234,6 +226,6 @@ def _size(rank: Rank) -> int | None:
 def failed_group(rank: Rank) -> str | None:
     """The communicator whose creation failed, else the last one that the process joined."""
     for event in reversed(rank.events):
-        if isinstance(event.fact, JoinFailed) and event.fact.group:
+        if isinstance(event.fact, facts.JoinFailed) and event.fact.group:
             return event.fact.group
     return next(reversed([*rank.groups]), None)

@@ -9,13 +9,31 @@ from hypothesis import strategies as st
 
 from hccl_kit.diagnosis.catalogue import CATALOGUE
 from hccl_kit.diagnosis.errors.answers import answer_of, candidates
-from hccl_kit.diagnosis.errors.row import ROLES, KnownError, blanks_of, literal_of, word_of, words_of
+from hccl_kit.diagnosis.errors.row import ROLES, KnownError, blanks_of, known, literal_of, word_of, words_of
 from hccl_kit.diagnosis.errors.table import BY_CODE, CODES, ROWS, codes_in, fix, meaning
 from hccl_kit.diagnosis.facts import Located
 from hccl_kit.diagnosis.known_lines import MAX_LINE, explain_lines
 from tests.diagnosis.logs.lines import facts_of
 
 PATTERNS = [(row, pattern) for row in ROWS for pattern in row.all_patterns]
+
+
+def test_a_row_is_the_text_that_a_person_writes() -> None:
+    """Sentences go on with a blank, and patterns without one."""
+    text = """pointer EI0006 EI0010 vague
+two cards
+    did not connect
+line: a{1,3}
+    b
+line: c
+says: {n} of
+    two
+fix: say: no
+"""
+    row = KnownError("two cards did not connect", "pointer", ("EI0006", "EI0010"), ("a{1,3}b", "c"), vague=True)
+    assert known(text, stage="start") == row._replace(says=("{n} of two",), fix="say: no", stage="start")
+    with pytest.raises(ValueError, match="causes: none"):
+        known("cause\nwhat it is\ncauses: none\n")
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{'-'.join(row.codes[:1])} {row.what[:40]}")

@@ -7,18 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hccl_kit.diagnosis.facts import (
-    Alive,
-    Collective,
-    Event,
-    Exited,
-    Fact,
-    JobEnding,
-    Joined,
-    ProcessStopped,
-    ProgramEnded,
-    ServerLost,
-)
+from hccl_kit.diagnosis import facts
+from hccl_kit.diagnosis.facts import Event, Fact
 from hccl_kit.diagnosis.logs.reading import read
 from hccl_kit.runtime.flight_recorder import recorder
 from hccl_kit.runtime.worker_env import LOG_DIR
@@ -32,7 +22,7 @@ def events(folder: Path, name: str, text: str | bytes) -> list[Event]:
 
 def _is_name(fact: Fact) -> bool:
     """Whether a fact comes from the file name, which gives the rank regardless of the content."""
-    return isinstance(fact, Joined) and fact.ranks is None
+    return isinstance(fact, facts.Joined) and fact.ranks is None
 
 
 def test_reads_the_files_of_the_recorder(tmp_path: Path) -> None:
@@ -43,17 +33,17 @@ def test_reads_the_files_of_the_recorder(tmp_path: Path) -> None:
     with made.collective("all_gather"), made.waiting("data"):
         made.ended("ValueError", "no such image")
     found = [event.fact for event in read([tmp_path]).events if not _is_name(event.fact)]
-    assert [type(fact) for fact in found] == [Joined, Alive, ProgramEnded, *[Collective] * 4]
-    assert isinstance(found[0], Joined)
+    assert [type(fact) for fact in found] == [facts.Joined, facts.Alive, facts.ProgramEnded, *[facts.Collective] * 4]
+    assert isinstance(found[0], facts.Joined)
     assert (found[0].rank, found[0].ranks) == (3, 8)
-    assert isinstance(found[1], Alive)
+    assert isinstance(found[1], facts.Alive)
     assert (found[1].step, found[1].doing) == (41, "data")
     assert found[2:] == [
-        ProgramEnded(3, "ValueError", "no such image"),
-        Collective(3, 1, "all_reduce", 4096, left=False, step=41),
-        Collective(3, 1, "all_reduce", 4096, left=True, step=41),
-        Collective(3, 2, "all_gather", None, left=False, step=41),
-        Collective(3, 2, "all_gather", None, left=True, step=41),
+        facts.ProgramEnded(3, "ValueError", "no such image"),
+        facts.Collective(3, 1, "all_reduce", 4096, left=False, step=41),
+        facts.Collective(3, 1, "all_reduce", 4096, left=True, step=41),
+        facts.Collective(3, 2, "all_gather", None, left=False, step=41),
+        facts.Collective(3, 2, "all_gather", None, left=True, step=41),
     ]
 
 
@@ -62,18 +52,18 @@ def test_reads_the_notes_of_the_script(tmp_path: Path) -> None:
     text += "104 lost 10.0.0.2 4 5\n105 stopped 2\n"
     found = events(tmp_path, "launcher_0", text)
     assert [(event.time, event.is_error, event.fact) for event in found] == [
-        (100.0, True, Exited(3, None, 9, server="n1", physical=7)),
-        (101.0, True, JobEnding("rank", 3, 137)),
-        (102.0, False, Exited(0, None, 15, by_launcher=True)),
-        (103.0, False, Exited(1, 1, None, by_launcher=True)),
-        (104.0, True, ServerLost("10.0.0.2", (4, 5))),
-        (105.0, True, ProcessStopped(2)),
+        (100.0, True, facts.Exited(3, None, 9, server="n1", physical=7)),
+        (101.0, True, facts.JobEnding("rank", 3, 137)),
+        (102.0, False, facts.Exited(0, None, 15, by_launcher=True)),
+        (103.0, False, facts.Exited(1, 1, None, by_launcher=True)),
+        (104.0, True, facts.ServerLost("10.0.0.2", (4, 5))),
+        (105.0, True, facts.ProcessStopped(2)),
     ]
 
 
 def test_reads_an_end_without_a_rank(tmp_path: Path) -> None:
     (event,) = events(tmp_path, "launcher_1", "100 ending gone -2 129\n")
-    assert event.fact == JobEnding("gone", None, 129)
+    assert event.fact == facts.JobEnding("gone", None, 129)
 
 
 @pytest.mark.parametrize(
@@ -117,7 +107,7 @@ def test_an_invalid_record_is_skipped(tmp_path: Path, row: object) -> None:
 @pytest.mark.parametrize("time", ["x", -1, 1e400, 10**400, None, True, [], 1e12])
 def test_a_time_that_is_not_valid_is_unknown(tmp_path: Path, time: object) -> None:
     (event,) = events(tmp_path, "facts_3.jsonl", json.dumps({"alive": time, "step": 1}) + "\n")
-    assert (event.time, event.fact) == (None, Alive(3, 1, None, None))
+    assert (event.time, event.fact) == (None, facts.Alive(3, 1, None, None))
 
 
 @given(st.binary(max_size=400))

@@ -4,29 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from hccl_kit.diagnosis.facts import (
-    Card,
-    Connected,
-    ErrorCqe,
-    Event,
-    Evidence,
-    Fact,
-    Fault,
-    Heartbeat,
-    Joined,
-    LinkRow,
-    LinkTimedOut,
-    ListenFailed,
-    LogFile,
-    NeverConnected,
-    OperatorTimedOut,
-    Place,
-    Process,
-    RootSilent,
-    Setting,
-    Tls,
-    VersionMismatch,
-)
+from hccl_kit.diagnosis import facts
+from hccl_kit.diagnosis.facts import Card, Event, Evidence, Fact, LogFile, Place, Process
 
 GROUP = "10.1.0.0%eth0_60000_0_1760000000000000"
 START, JOINED, GAVE_UP = 1000.0, 1010.0, 1140.0
@@ -58,10 +37,10 @@ class Logs:
             if joined:
                 self.say(rank, JOINED, self.joining(rank, complete=True))
 
-    def joining(self, rank: int, *, complete: bool) -> Joined:
+    def joining(self, rank: int, *, complete: bool) -> facts.Joined:
         """The events in the log of a rank that joins."""
         card = rank % CARDS
-        return Joined(GROUP, rank, self.size, host(rank), card, card, address(rank), host(0), complete)
+        return facts.Joined(GROUP, rank, self.size, host(rank), card, card, address(rank), host(0), complete)
 
     def say(self, rank: int, time: float | None, fact: Fact, *, error: bool = False) -> Logs:
         """Add a line."""
@@ -85,28 +64,30 @@ class Logs:
         return Evidence(tuple(files), tuple(events))
 
 
-def row(own: int, peer: int) -> LinkRow:
+def row(own: int, peer: int) -> facts.LinkRow:
     """A broken link to another card."""
-    return LinkRow(own, peer, address(peer))
+    return facts.LinkRow(own, peer, address(peer))
 
 
 def unlinked(logs: Logs, rank: int, peers: Iterable[int], time: float = GAVE_UP) -> Logs:
     """A rank gives up its links to others."""
-    logs.fail(rank, time, LinkTimedOut(rank))
+    logs.fail(rank, time, facts.LinkTimedOut(rank))
     for peer in peers:
         logs.fail(rank, time, row(rank, peer))
     return logs
 
 
-def stuck(size: int, rank: int, awaited: int | None = None, *, position: int = 7, count: int = 64) -> OperatorTimedOut:
+def stuck(
+    size: int, rank: int, awaited: int | None = None, *, position: int = 7, count: int = 64
+) -> facts.OperatorTimedOut:
     """An operator that timed out."""
-    return OperatorTimedOut(rank, size, awaited, f"AllReduce_{GROUP}", GROUP, position, count, "float16")
+    return facts.OperatorTimedOut(rank, size, awaited, f"AllReduce_{GROUP}", GROUP, position, count, "float16")
 
 
 def port_taken() -> Logs:
     """Rank 5 cannot listen, and all links to it are given up; rank 5 gives up as well."""
     logs = Logs(8)
-    logs.fail(5, JOINED + 1, ListenFailed("card", address(5), 16666))
+    logs.fail(5, JOINED + 1, facts.ListenFailed("card", address(5), 16666))
     for rank in (4, 6, 7):
         unlinked(logs, rank, [5])
     unlinked(logs, 1, [5])
@@ -115,7 +96,7 @@ def port_taken() -> Logs:
 
 def exception() -> Logs:
     """The program of rank 2 fails in training, and the others time out waiting for it."""
-    logs = Logs(8).fail(2, JOINED + 100, Fault(None, "PYTHON", "ValueError", "ValueError: no"))
+    logs = Logs(8).fail(2, JOINED + 100, facts.Fault(None, "PYTHON", "ValueError", "ValueError: no"))
     for rank in (0, 1, 3, 4, 5, 6, 7):
         logs.fail(rank, STUCK + rank / 10, stuck(8, rank, 2))
     return logs
@@ -134,9 +115,9 @@ def never_entered() -> Logs:
 def absent() -> Logs:
     """Rank 3 never starts: the root does not hear of it, and the others hear nothing of the root."""
     logs = Logs(8, joined=False, without=[3])
-    logs.fail(0, GAVE_UP, Connected((0, 1, 2, 4, 5, 6, 7), 8)).fail(0, GAVE_UP, NeverConnected((3,)))
+    logs.fail(0, GAVE_UP, facts.Connected((0, 1, 2, 4, 5, 6, 7), 8)).fail(0, GAVE_UP, facts.NeverConnected((3,)))
     for rank in (1, 2, 4, 5, 6, 7):
-        logs.fail(rank, GAVE_UP + 1, RootSilent())
+        logs.fail(rank, GAVE_UP + 1, facts.RootSilent())
     return logs
 
 
@@ -148,9 +129,9 @@ def lost() -> Logs:
     return logs
 
 
-def heard(rank: int) -> Heartbeat:
+def heard(rank: int) -> facts.Heartbeat:
     """A rank has stopped responding."""
-    return Heartbeat(Card(host(rank), rank % CARDS), None, None, "lost", is_verdict=False)
+    return facts.Heartbeat(Card(host(rank), rank % CARDS), None, None, "lost", is_verdict=False)
 
 
 def behind() -> Logs:
@@ -173,7 +154,7 @@ def tls() -> Logs:
     """The card of rank 6 alone has TLS."""
     logs = Logs(8)
     for rank in range(8):
-        logs.say(rank, JOINED, Tls(rank == 6))
+        logs.say(rank, JOINED, facts.Tls(rank == 6))
     for rank in (4, 5, 7, 2):
         unlinked(logs, rank, [6])
     return unlinked(logs, 6, [4, 5, 7, 2])
@@ -183,7 +164,7 @@ def another_algorithm() -> Logs:
     """The second of three servers has another HCCL_ALGO, so its ranks connect to other peers than expected."""
     logs = Logs(12)
     for rank in range(12):
-        logs.say(rank, START, Setting("HCCL_ALGO", "level0:NA;level1:ring" if host(rank) == host(4) else ""))
+        logs.say(rank, START, facts.Setting("HCCL_ALGO", "level0:NA;level1:ring" if host(rank) == host(4) else ""))
     for rank in range(4):
         unlinked(logs, rank, [rank + 4])
         unlinked(logs, rank + 4, [rank, rank + 8])
@@ -204,16 +185,16 @@ def cut_off() -> Logs:
 def packets_lost() -> Logs:
     """Ranks 1 and 5 lose packets to each other."""
     logs = Logs(8)
-    logs.fail(1, JOINED + 100, ErrorCqe(Card(address=address(5))))
-    return logs.fail(5, JOINED + 100, ErrorCqe(Card(address=address(1))))
+    logs.fail(1, JOINED + 100, facts.ErrorCqe(Card(address=address(5))))
+    return logs.fail(5, JOINED + 100, facts.ErrorCqe(Card(address=address(1))))
 
 
 def two_programs() -> Logs:
     """The programs of ranks 2 and 5 fail in training, that of rank 5 a minute later; the timeouts name no rank."""
-    logs = Logs(8).fail(2, JOINED + 100, Fault(None, "PYTHON", "ValueError", "ValueError: no"))
-    logs.fail(5, JOINED + 160, Fault(None, "PYTHON", "OSError", "OSError: no"))
+    logs = Logs(8).fail(2, JOINED + 100, facts.Fault(None, "PYTHON", "ValueError", "ValueError: no"))
+    logs.fail(5, JOINED + 160, facts.Fault(None, "PYTHON", "OSError", "OSError: no"))
     for rank in (0, 1, 3, 4, 6, 7):
-        logs.say(rank, START, Setting("HCCL_EXEC_TIMEOUT", "1836")).fail(rank, STUCK + rank / 10, stuck(8, rank))
+        logs.say(rank, START, facts.Setting("HCCL_EXEC_TIMEOUT", "1836")).fail(rank, STUCK + rank / 10, stuck(8, rank))
     return logs
 
 
@@ -222,7 +203,7 @@ def two_releases() -> Logs:
     logs = Logs(12)
     for rank in range(12):
         own, other = ("8.3", "8.5") if host(rank) == host(4) else ("8.5", "8.3")
-        logs.fail(rank, JOINED + 1, VersionMismatch(own, other))
+        logs.fail(rank, JOINED + 1, facts.VersionMismatch(own, other))
     return logs
 
 

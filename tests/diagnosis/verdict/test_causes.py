@@ -6,6 +6,7 @@ from typing import Literal
 
 import pytest
 
+import hccl_kit
 from hccl_kit.diagnosis.facts import (
     ArgumentMismatch,
     Card,
@@ -680,6 +681,31 @@ def test_names_a_late_rank() -> None:
     assert "started to connect 150 s after the first rank" in (
         diagnosis.first_fault.kind if diagnosis.first_fault else ""
     )
+
+
+def test_a_rank_without_a_log_is_not_named_beside_a_late_one() -> None:
+    """Ranks 4 and 5 wait for rank 1, which waited for rank 0 as well: its log is lost. Rank 0 comes late."""
+    logs = Logs(8, without=[1])
+    for rank, peer in ((2, 0), (3, 0), (4, 1), (5, 1), (6, 2)):
+        unlinked(logs, rank, [peer])
+    diagnosis = of(unlinked(logs, 0, [1, 2, 3], GAVE_UP + 150))
+    assert named(diagnosis) == 0
+    assert "logs of rank 1 are missing" in diagnosis.contradicts
+    other = unlinked(Logs(8, without=[1]), 0, [2], GAVE_UP + 150)  # nothing tells whether it waited for rank 1
+    for rank in range(2, 8):
+        unlinked(other, rank, [1])
+    assert of(other).certainty == "cannot_tell"
+
+
+def test_a_host_without_logs_is_not_named_if_a_rank_that_nothing_identifies_is_awaited() -> None:
+    logs = Logs(8, without=range(4, 8))
+    for rank in range(4):
+        logs.fail(rank, STUCK, stuck(8, rank))
+    cards = [{card: hccl_kit.Card(ip=address(first + card)) for card in range(4)} for first in (0, 4)]
+    table = hccl_kit.generate_cluster([*map(hccl_kit.Host, (host(0), host(4)), cards)], version="1.0")
+    assert named(judge(logs.evidence(), table)) == 4
+    logs.fail(1, STUCK, stuck(8, 1, 2)._replace(rank=6, group="another"))
+    assert judge(logs.evidence(), table).certainty == "cannot_tell"
 
 
 def test_a_rank_that_only_the_late_one_waits_for_may_have_lost_its_error() -> None:

@@ -15,13 +15,12 @@ from hccl_kit.diagnosis import first_faults as rules
 from hccl_kit.diagnosis.verdict.causes.absence import alone_without_error, only_silent
 from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause
 from hccl_kit.diagnosis.verdict.causes.chains import chain, cut_off, silent_host
-from hccl_kit.diagnosis.verdict.causes.collectives import crossed, left_early, never_began
+from hccl_kit.diagnosis.verdict.causes.collectives import crossed, left_early, never_began, stopped
 from hccl_kit.diagnosis.verdict.causes.collectives import late as behind
-from hccl_kit.diagnosis.verdict.causes.compared import arguments, versions
-from hccl_kit.diagnosis.verdict.causes.detector import detector
+from hccl_kit.diagnosis.verdict.causes.compared import arguments, settings, versions
 from hccl_kit.diagnosis.verdict.causes.divergence import diverged, mismatched
 from hccl_kit.diagnosis.verdict.causes.heartbeats import named_by_heartbeat
-from hccl_kit.diagnosis.verdict.causes.links import error_cqe, late, tls
+from hccl_kit.diagnosis.verdict.causes.links import detector, error_cqe, late, tls
 from hccl_kit.diagnosis.verdict.causes.operators import diverging
 from hccl_kit.diagnosis.verdict.causes.own_fault import ended_early, own_fault
 from hccl_kit.diagnosis.verdict.causes.recorded import (
@@ -35,8 +34,6 @@ from hccl_kit.diagnosis.verdict.causes.recorded import (
     victims,
 )
 from hccl_kit.diagnosis.verdict.causes.rendezvous import missing_at_root, root_not_reached, wrong_interface
-from hccl_kit.diagnosis.verdict.causes.settings import settings
-from hccl_kit.diagnosis.verdict.causes.stopped import stopped
 from hccl_kit.diagnosis.verdict.causes.unknown import unknown
 from hccl_kit.diagnosis.verdict.diagnosis import Certainty
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hccl_kit.base.message import Message
 from hccl_kit.diagnosis.facts import RootCreated, RootSilent
 from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, by_rank, cannot_tell, unread_logs, verdict
-from hccl_kit.diagnosis.verdict.causes.chains import words_of_end
+from hccl_kit.diagnosis.verdict.causes.chains import is_elsewhere, words_of_end
 from hccl_kit.diagnosis.verdict.causes.rendezvous import NO_LOG, start_of
 from hccl_kit.diagnosis.verdict.job import Rank, stated
 from hccl_kit.diagnosis.verdict.names import rank_name, rank_names
@@ -59,6 +59,7 @@ def _only_unread(case: Case, others: list[Rank]) -> Cause | None:
         len(case.job.silent) != 1
         or len(others) < max(ENOUGH, len(case.job.ranks))
         or any(rank.is_cut for rank in others)
+        or is_elsewhere(case)
     ):
         return None
     (suspect,) = case.job.silent

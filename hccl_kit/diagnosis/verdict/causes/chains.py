@@ -16,7 +16,7 @@ from hccl_kit.diagnosis.verdict.causes.cause import (
     missing_logs,
     verdict,
 )
-from hccl_kit.diagnosis.verdict.causes.links import broken_servers, of_servers
+from hccl_kit.diagnosis.verdict.causes.links import LINK_FACTS, MARGIN, broken_servers, of_servers, timeout
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect
 from hccl_kit.diagnosis.verdict.job import Rank
 from hccl_kit.diagnosis.verdict.names import rank_name, rank_names
@@ -122,6 +122,8 @@ def silent_host(case: Case) -> Cause | None:
         return None
     if any(suspect.server == server for suspect in waiting):
         return None  # some of its ranks do wait, so that it is not all of the host
+    if server not in {rank.card.server for rank in case.job.ranks} and is_elsewhere(case):
+        return None
     members = sorted((suspect for suspect in case.job.everyone if suspect.server == server), key=by_rank)
     return verdict(
         "diagnosis.silent-host",
@@ -137,6 +139,21 @@ def silent_host(case: Case) -> Cause | None:
     )
 
 
+def is_elsewhere(case: Case) -> bool:
+    """Whether logs speak against a rank that left none: beside what they show, the absence of a log tells nothing.
+
+    A rank waits for one that its log names and nothing identifies; or it gave up so long after another one of its
+    server that it was late itself.
+    """
+    times: dict[str, list[float]] = defaultdict(list)
+    for rank in case.job.ranks:
+        event = case.waits.waiting.get(rank.suspect)
+        if event is not None and event.time is not None and isinstance(event.fact, LINK_FACTS):
+            times[case.job.clock[rank.process]].append(event.time)
+    is_late = any(max(of_clock) - min(of_clock) > timeout(case) + MARGIN for of_clock in times.values())
+    return case.waits.names_unknown or is_late
+
+
 def _doubt(case: Case, end: Suspect, rank: Rank | None) -> str:
     """Why the end of the chains may be a victim; "" if nothing suggests that.
 
@@ -149,7 +166,7 @@ def _doubt(case: Case, end: Suspect, rank: Rank | None) -> str:
     is_central = direct >= max(ENOUGH, len(case.waits.targets))
     if rank is None:
         quiet = any(other.suspect != end for other in case.without_error)
-        if len(case.job.silent) > 1 or quiet or case.job.size is None or direct < ENOUGH:
+        if len(case.job.silent) > 1 or quiet or case.job.size is None or direct < ENOUGH or is_elsewhere(case):
             return missing_logs(case.job) or missing_log(end)
         return ""
     gave_up, is_inside = end in case.waits.waiting, end in case.waits.inside

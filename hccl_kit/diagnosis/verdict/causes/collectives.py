@@ -1,4 +1,4 @@
-"""Ranks that others wait for in a collective: they ended in order, are late, left no record, or wait as well."""
+"""Ranks that others wait for in a collective: they ended in order, are late or stopped, left no record, or wait too."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping
 
 from hccl_kit.base.message import Message
 from hccl_kit.base.wording import counted, sentences
-from hccl_kit.diagnosis.facts import Alive, Event
+from hccl_kit.diagnosis.facts import Alive, Event, JobEnding, ProcessStopped
 from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, cannot_tell, order, verdict
 from hccl_kit.diagnosis.verdict.causes.recorded import end_in_order
 from hccl_kit.diagnosis.verdict.job import Job
 from hccl_kit.diagnosis.verdict.names import rank_list
-from hccl_kit.diagnosis.verdict.record import OWN, Entry, Record
+from hccl_kit.diagnosis.verdict.records import OWN, Entry, Record
 
 
 def left_early(case: Case) -> Cause | None:
@@ -184,3 +184,29 @@ def _awaited(job: Job) -> Mapping[int, Entry]:
             if entry and (number not in awaited or order(entry.event.time) < order(awaited[number].event.time)):
                 awaited[number] = entry
     return awaited
+
+
+def stopped(case: Case) -> Cause | None:
+    """The ranks that were stopped. What they and the others do once the launcher continues and ends them is no sign."""
+    if not any(isinstance(note.fact, JobEnding) and note.fact.why == "hang" for note in case.job.notes):
+        return None
+    notes = {note.fact.rank: note for note in case.job.notes if isinstance(note.fact, ProcessStopped)}
+    ranks = sorted(notes.keys() & case.job.records.keys())
+    if not ranks:
+        return None
+    step = case.job.records[ranks[0]].step
+    return Cause(
+        "certain" if len(ranks) == 1 else "likely",
+        Message(
+            "diagnosis.stopped",
+            "unresponsive since step {step}: its process is stopped, as by SIGSTOP or a debugger",
+            step=step,
+        ),
+        case.job.suspects(ranks),
+        events=(notes[ranks[0]],),
+        fix=Message(
+            "diagnosis.stopped.fix",
+            "see who stopped it: a debugger, kill -STOP, or the queue, which may suspend jobs",
+        ),
+        supports=(Message("diagnosis.stopped-seen", "its launcher found it stopped when the job made no steps"),),
+    )

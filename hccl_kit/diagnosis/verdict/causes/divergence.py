@@ -1,20 +1,24 @@
-"""Ranks that enter different collectives under one number: by our records, or by torch's for each process group."""
+"""Ranks that enter different collectives under one number: by our records, or by torch's for each process group.
+
+The sizes in which gloo sends a tensor around its ring are those of gloo/allreduce.cc, `ring`, with the segment limit of
+gloo/allreduce.h.
+"""
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from pathlib import PurePath
 
 from hccl_kit.base.message import Message
 from hccl_kit.diagnosis.facts import Fault, Oversized
-from hccl_kit.diagnosis.verdict.causes import gloo_ring
 from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, cannot_tell, most_common
 from hccl_kit.diagnosis.verdict.causes.collectives import named_entry
 from hccl_kit.diagnosis.verdict.diagnosis import Certainty
 from hccl_kit.diagnosis.verdict.job import Job
 from hccl_kit.diagnosis.verdict.names import rank_list
-from hccl_kit.diagnosis.verdict.record import OWN, Entry
+from hccl_kit.diagnosis.verdict.records import OWN, Entry
 
 FRONT = 3
 """How many of the last collectives that all ranks reached are compared: an earlier divergence did not stop the job."""
@@ -182,7 +186,7 @@ def _was_due(all_entries: Sequence[Mapping[int, Entry]], number: int) -> bool:
 
 def _ranks_of_another_size(job: Job, entry: Entry, suspects: list[int], ranks: int) -> list[int]:
     """The suspects that expected a size which no piece of `entry` has; all suspects if that does not tell."""
-    pieces = gloo_ring.pieces(entry.operator, entry.shape, ranks)
+    pieces = ring_pieces(entry.operator, entry.shape, ranks)
     expected = {
         int(log[1]): note.fact.expected
         for note in job.notes
@@ -254,3 +258,29 @@ def _followers(entries: Mapping[int, Entry], number: int, past: int) -> Iterable
 
 def _before(entries: Mapping[int, Entry], number: int, past: int) -> list[Sign | None]:
     return [_sign(entries, number - back) for back in range(past, 0, -1)]
+
+
+BYTES = {"Byte": 1, "Char": 1, "Half": 2, "BFloat16": 2, "Int": 4, "Float": 4, "Long": 8, "Double": 8}
+"""Bytes of an element, by the type names of torch's recorder."""
+MAX_SEGMENT = 1 << 20
+_SHAPE = re.compile(r"(?P<type>[A-Za-z0-9]{1,16}) \[(?P<sizes>[0-9]{1,12}(?:, ?[0-9]{1,12}){0,15})\]")
+
+
+def ring_pieces(operator: str, shape: str | None, ranks: int) -> frozenset[int]:
+    """The bytes of a message when `ranks` ranks all-reduce one tensor; empty for anything else.
+
+    At least two segments for each rank, of whole elements; the last ones may be shorter, or empty.
+    """
+    match = _SHAPE.fullmatch(shape or "")
+    if operator != "all_reduce" or match is None or match["type"] not in BYTES or ranks < 2:
+        return frozenset()
+    element = BYTES[match["type"]]
+    total = element * math.prod(map(int, match["sizes"].split(",")))
+    if not total:
+        return frozenset()
+    segment = min(-(-total // (2 * ranks)), MAX_SEGMENT // element * element)
+    segment = -(-segment // element) * element
+    count = max(-(-total // segment), 2 * ranks)
+    count = -(-count // ranks) * ranks
+    rest = total % segment or segment
+    return frozenset({segment, rest, 0} if count * segment >= total + segment else {segment, rest})

@@ -1,4 +1,4 @@
-"""Links between cards: TLS that differs, lost packets, broken pairs, and ranks that were late."""
+"""Links between cards: TLS that differs, lost packets, pairs that are broken or that HCCL names, and late ranks."""
 
 from __future__ import annotations
 
@@ -8,23 +8,24 @@ from statistics import median
 
 from hccl_kit.base.message import Message
 from hccl_kit.base.wording import joined
-from hccl_kit.diagnosis.facts import (
-    ErrorCqe,
-    Event,
-    LinkFailed,
-    LinkRow,
-    LinkTimedOut,
-    P2PTimedOut,
-    Setting,
-    Tls,
+from hccl_kit.diagnosis import facts
+from hccl_kit.diagnosis.facts import Event, Unreachable
+from hccl_kit.diagnosis.verdict.causes.cause import (
+    Case,
+    Cause,
+    by_rank,
+    cannot_tell,
+    missing_log,
+    missing_logs,
+    verdict,
 )
-from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, by_rank, cannot_tell, missing_log, verdict
 from hccl_kit.diagnosis.verdict.causes.heartbeats import NO_ACKNOWLEDGEMENT
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect
 from hccl_kit.diagnosis.verdict.job import Rank
 from hccl_kit.diagnosis.verdict.names import rank_name, rank_names
+from hccl_kit.diagnosis.verdict.waits import Edge, Waits
 
-LINK_FACTS = (LinkRow, LinkFailed, LinkTimedOut, P2PTimedOut)
+LINK_FACTS = (facts.LinkRow, facts.LinkFailed, facts.LinkTimedOut, facts.P2PTimedOut)
 CONNECT_TIMEOUT, EXEC_TIMEOUT = "HCCL_CONNECT_TIMEOUT", "HCCL_EXEC_TIMEOUT"
 _DEFAULTS = {CONNECT_TIMEOUT: 120.0, EXEC_TIMEOUT: 1836.0}
 """Seconds, of CANN 8.0 to 8.5; older releases wait 1800 s for an operator."""
@@ -41,10 +42,10 @@ def tls(case: Case) -> Cause | None:
     """Cards with another TLS setting than most: such cards cannot connect."""
     by_switch: dict[bool, list[tuple[Suspect, Event]]] = {True: [], False: []}
     for rank in case.compared:
-        states = [event for event in rank.events if isinstance(event.fact, Tls)]
+        states = [event for event in rank.events if isinstance(event.fact, facts.Tls)]
         if states:
             last = states[-1]
-            assert isinstance(last.fact, Tls)
+            assert isinstance(last.fact, facts.Tls)
             by_switch[last.fact.on].append((rank.suspect, last))
     few, many = sorted(by_switch.values(), key=len)
     if not few:
@@ -61,7 +62,7 @@ def tls(case: Case) -> Cause | None:
             code="EI0016",
             hint=_SAME_TLS,
         )
-    assert isinstance(few[0][1].fact, Tls)
+    assert isinstance(few[0][1].fact, facts.Tls)
     number = len(many)
     return verdict(
         "diagnosis.tls",
@@ -79,7 +80,7 @@ def tls(case: Case) -> Cause | None:
 
 def error_cqe(case: Case) -> Cause | None:
     """Pairs that lost packets: the peer that most ranks name, or both ends of one link."""
-    pairs = [(rank, case.job.at_card(fact.peer), event) for rank, event, fact in case.facts(ErrorCqe)]
+    pairs = [(rank, case.job.at_card(fact.peer), event) for rank, event, fact in case.facts(facts.ErrorCqe)]
     if not pairs or any(rank.suspect in case.waits.waiting and _before(case, rank, event) for rank, _, event in pairs):
         return None
     events = [event for *_, event in pairs]
@@ -197,12 +198,13 @@ def late(case: Case) -> Cause | None:
     last, before = waiting[-1], waiting[-2]
     seconds = last[0] - waiting[0][0]
     suspect = last[1].suspect
-    if any(edge.source != suspect for end in case.waits.ends for edge in case.waits.edges_to(end)):
-        return None  # a rank that only this one waits for may have given up before, and its log may be lost
+    others = frozenset(end for end in case.waits.ends if case.waits.sources[end] != {suspect})
+    if not others <= case.waits.targets.get(suspect, frozenset()).intersection(case.job.silent):
+        return None  # one without a log that this rank waits for too may itself have given up waiting for it
     if last[0] - before[0] <= (limit if case.waits.targets else MARGIN) or seconds <= limit + MARGIN:
         return None
     everyone = case.is_complete and len(waiting) == len(case.job.ranks)
-    if not everyone and not case.waits.all_lead_to(suspect):
+    if not everyone and not case.waits.all_lead_to(suspect, *others):
         return None
     return verdict(
         "diagnosis.late-connection",
@@ -212,6 +214,7 @@ def late(case: Case) -> Cause | None:
         code="EI0006",
         fix="find out what delayed {rank}, or set HCCL_CONNECT_TIMEOUT above {seconds:.0f} on all ranks",
         why="it gave up {seconds:.0f} s after the first rank, more than the timeout of {timeout:.0f} s",
+        contradicts=[missing_logs(case.job)] if others else [],
         seconds=seconds,
         rank=rank_name(suspect),
         timeout=limit,
@@ -220,5 +223,62 @@ def late(case: Case) -> Cause | None:
 
 def timeout(case: Case, name: str = CONNECT_TIMEOUT) -> float:
     """A timeout of HCCL in seconds, as the logs show it, or its default."""
-    values = [float(fact.value) for _, _, fact in case.facts(Setting) if fact.name == name and fact.value.isdigit()]
+    values = [
+        float(fact.value) for _, _, fact in case.facts(facts.Setting) if fact.name == name and fact.value.isdigit()
+    ]
     return median(values) if values else _DEFAULTS[name]
+
+
+def detector(case: Case) -> Cause | None:
+    """The pairs that HCCL's own detector names, if they have one end in common: it follows missing connections."""
+    at_card = case.job.at_card
+    edges = tuple(
+        Edge(at_card(fact.source), at_card(fact.destination), "EI0006", event)
+        for _, event, fact in case.facts(Unreachable)
+    )
+    waits = Waits(edges, {}, frozenset())
+    if not edges:
+        return None
+    return _one_end(case, min(waits.ends), waits) if len(waits.ends) == 1 else _several_ends(case, waits)
+
+
+def _several_ends(case: Case, waits: Waits) -> Cause:
+    events = [edge.event for edge in waits.edges]
+    pairs = [(source.server, target.server) for source, targets in waits.targets.items() for target in targets]
+    if len(waits.edges) > 1 and (servers := broken_servers(pairs)):
+        return of_servers(case, servers, events)
+    both = sorted(waits.awaited | waits.targets.keys(), key=by_rank)
+    reason = Message(
+        "diagnosis.no-connections", "HCCL's detector finds no connection between {ranks}", ranks=rank_names(both)
+    )
+    return cannot_tell(reason, None, sorted(waits.ends, key=by_rank) or both, events)
+
+
+def _one_end(case: Case, end: Suspect, waits: Waits) -> Cause:
+    events, name = [edge.event for edge in waits.edges], rank_name(end)
+    if not waits.all_lead_to(end):
+        return cannot_tell(
+            "diagnosis.other-connections",
+            "HCCL's detector finds broken connections apart from those to {rank}",
+            [end],
+            events,
+            rank=name,
+        )
+    if end not in case.job.by_suspect and (end.rank is None or len(waits.sources[end]) < 2):
+        return cannot_tell(
+            "diagnosis.silent-end",
+            "HCCL's detector names a broken connection to {rank}, whose log is missing",
+            [end],
+            events,
+            rank=name,
+        )
+    return verdict(
+        "diagnosis.unreachable",
+        "is not reachable",
+        [end],
+        events,
+        code="EI0006",
+        fix="check whether {rank} is running and called the operator; if so, check the network of its card",
+        why="HCCL's own detector of broken connections names it",
+        rank=name,
+    )

@@ -8,12 +8,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from hccl_kit.base.message import Message
-from hccl_kit.diagnosis.facts import (
-    Event,
-    OperatorEntered,
-    OperatorTimedOut,
-    Watchdog,
-)
+from hccl_kit.diagnosis import facts
+from hccl_kit.diagnosis.facts import Event
 from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, by_rank, cannot_tell, verdict
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect
 from hccl_kit.diagnosis.verdict.job import Rank
@@ -202,18 +198,18 @@ def _of_rank(case: Case, rank: Rank) -> Iterator[tuple[str, Position]]:
     for event in rank.events:
         fact = event.fact
         group = getattr(fact, "group", None)
-        if isinstance(fact, OperatorTimedOut) and fact.tag:
+        if isinstance(fact, facts.OperatorTimedOut) and fact.tag:
             name = case.job.canonical(group) or _only(rank)
             if name and name not in gave_up:
                 gave_up[name] = Position(
                     rank.suspect, event, fact.position, _operator(fact.tag), fact.elements, fact.data_type
                 )
-        elif isinstance(fact, OperatorEntered) and waiting:
+        elif isinstance(fact, facts.OperatorEntered) and waiting:
             name = case.job.canonical(group) or _only(rank)
             if name:
                 operator = (fact.tag and _operator(fact.tag)) or fact.operator
                 last[name] = Position(rank.suspect, event, fact.position, operator, fact.elements, fact.data_type)
-        elif isinstance(fact, Watchdog):
+        elif isinstance(fact, facts.Watchdog):
             name = group or "the job"
             gave_up[name] = Position(rank.suspect, event, fact.sequence, fact.operator, None, None)
     yield from (last | gave_up).items()

@@ -12,13 +12,12 @@ from pathlib import PurePath
 from hccl_kit.base.message import Message
 from hccl_kit.base.wording import listed, sentences
 from hccl_kit.diagnosis.facts import Fault
-from hccl_kit.diagnosis.verdict.blame import of_fact
 from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, cannot_tell, missing_logs, verdict
 from hccl_kit.diagnosis.verdict.causes.earlier import ENOUGH, MARGIN_OF_ENDS, may_be_earlier, time_of
-from hccl_kit.diagnosis.verdict.causes.exits import exits
 from hccl_kit.diagnosis.verdict.causes.rank_fault import (
     MAX_TEXT,
     RankFault,
+    exits,
     fault_of,
     fix_of_event,
     fix_of_fault,
@@ -27,6 +26,7 @@ from hccl_kit.diagnosis.verdict.causes.rank_fault import (
     known_fix,
 )
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect
+from hccl_kit.diagnosis.verdict.endings import of_fact
 from hccl_kit.diagnosis.verdict.job import NEAR
 from hccl_kit.diagnosis.verdict.names import place_name, rank_name, rank_names
 

@@ -14,12 +14,11 @@ from collections.abc import Mapping
 from hccl_kit.base.message import Message
 from hccl_kit.base.wording import counted
 from hccl_kit.diagnosis.facts import JobEnding, ServerLost
-from hccl_kit.diagnosis.verdict.blame import of_exception
 from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, ClockTime, cannot_tell, most_common, order, verdict
 from hccl_kit.diagnosis.verdict.diagnosis import Certainty, Suspect
-from hccl_kit.diagnosis.verdict.endings import ended, fix_of_kill
+from hccl_kit.diagnosis.verdict.endings import ended, fix_of_kill, of_exception
 from hccl_kit.diagnosis.verdict.names import rank_list
-from hccl_kit.diagnosis.verdict.record import End, Record
+from hccl_kit.diagnosis.verdict.records import End, Record
 
 STILL = 4.0
 """Seconds without a sign of life, which comes every second, after which a process stands still."""

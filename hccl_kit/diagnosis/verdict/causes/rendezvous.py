@@ -8,17 +8,8 @@ from typing import NamedTuple
 
 from hccl_kit.base.message import Message
 from hccl_kit.base.wording import clauses
-from hccl_kit.diagnosis.facts import (
-    Connected,
-    Event,
-    Joined,
-    NeverConnected,
-    OperatorTimedOut,
-    RootCreated,
-    RootSilent,
-    RootUnreachable,
-    Watchdog,
-)
+from hccl_kit.diagnosis import facts
+from hccl_kit.diagnosis.facts import Event
 from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, by_rank, cannot_tell, missing_logs, verdict
 from hccl_kit.diagnosis.verdict.causes.links import LINK_FACTS, timeout
 from hccl_kit.diagnosis.verdict.diagnosis import Certainty, Suspect
@@ -28,7 +19,7 @@ from hccl_kit.diagnosis.verdict.waits import failed_group, missing
 
 SOON = 30.0
 """Seconds in which a rank that finds no root at all gives up; to one that does not answer, it takes longer."""
-IN_OPERATORS = (*LINK_FACTS, OperatorTimedOut, Watchdog)
+IN_OPERATORS = (*LINK_FACTS, facts.OperatorTimedOut, facts.Watchdog)
 
 
 class _Roll(NamedTuple):
@@ -53,7 +44,7 @@ def wrong_interface(case: Case) -> Cause | None:
     ours = [rank.suspect for rank in odd]
     addresses = {rank.card.server for rank in odd}
     for event in stopped:
-        if isinstance(event.fact, RootUnreachable) and is_unrouted(event.fact.server):
+        if isinstance(event.fact, facts.RootUnreachable) and is_unrouted(event.fact.server):
             addresses.add(event.fact.server)
             ours = ours or [suspect for suspect in case.job.everyone if suspect.rank == 0]
     if not ours or (len(odd) == len(case.job.ranks) and not case.job.silent):
@@ -80,7 +71,7 @@ def is_unrouted(address: str | None) -> bool:
 
 
 _UNROUTED = tuple(map(ip_network, ("127.0.0.0/8", "169.254.0.0/16", "172.17.0.0/16", "192.168.122.0/24", "::1/128")))
-_AT_ROOT = (RootUnreachable, Connected, NeverConnected)
+_AT_ROOT = (facts.RootUnreachable, facts.Connected, facts.NeverConnected)
 
 
 def missing_at_root(case: Case) -> Cause | None:
@@ -114,7 +105,7 @@ def missing_at_root(case: Case) -> Cause | None:
 
 def _speaker(rank: Rank) -> Message:
     """The root, or a rank that knows from the root which ranks are absent."""
-    is_root = rank.number in (0, None) or bool(stated([rank], RootCreated))
+    is_root = rank.number in (0, None) or bool(stated([rank], facts.RootCreated))
     name = rank_name(rank.suspect)
     if not is_root:
         return Message("diagnosis.root-by", "as {rank} says, the root", rank=name)
@@ -160,12 +151,12 @@ def _waits_in(case: Case, suspect: Suspect) -> object:
 
 def root_not_reached(case: Case) -> Cause | None:
     """Ranks that could not connect to the root of their communicator."""
-    unreached = case.facts(RootUnreachable)
+    unreached = case.facts(facts.RootUnreachable)
     if not unreached:
         return None
     ranks = list(dict.fromkeys(rank.suspect for rank, *_ in unreached))
     events = [event for _, event, _ in unreached]
-    roots = {edge.target for edge in case.waits.edges if isinstance(edge.event.fact, RootUnreachable)} - {None}
+    roots = {edge.target for edge in case.waits.edges if isinstance(edge.event.fact, facts.RootUnreachable)} - {None}
     if len(roots) != 1:
         return cannot_tell(
             "diagnosis.root-unknown", "the logs do not show which rank is the root that was not reached", ranks, events
@@ -173,7 +164,7 @@ def root_not_reached(case: Case) -> Cause | None:
     root = roots.pop()
     assert root is not None
     others = [rank for rank in case.job.ranks if rank.suspect != root and rank.suspect not in ranks]
-    if others and (root in case.job.by_suspect or stated(others, RootSilent)):
+    if others and (root in case.job.by_suspect or stated(others, facts.RootSilent)):
         # Others reached it, so that the fault is on the side of those who did not.
         servers = {case.job.clock[case.job.by_suspect[suspect].process] for suspect in ranks if suspect.server}
         if len(servers) > 1:
@@ -227,7 +218,9 @@ def start_of(absent: Iterable[Suspect]) -> Message:
 def _lists(case: Case) -> Iterator[tuple[Event, Rank, frozenset[int]]]:
     for rank in case.job.ranks:
         for event in rank.events:
-            if isinstance(event.fact, NeverConnected | Connected) and (numbers := missing(case.job, rank, event.fact)):
+            if isinstance(event.fact, facts.NeverConnected | facts.Connected) and (
+                numbers := missing(case.job, rank, event.fact)
+            ):
                 yield event, rank, numbers
 
 
@@ -238,9 +231,9 @@ def _words(case: Case, root: Rank, absent: list[Suspect]) -> tuple[str, str, boo
     late = [_lateness(case, root, rank) for rank in ranks]
     if all(late) and len(ranks) == len(absent):
         return late[0], _LATE_FIX, False
-    if any(isinstance(event.fact, RootUnreachable) for event in ranks[0].events):
+    if any(isinstance(event.fact, facts.RootUnreachable) for event in ranks[0].events):
         return _LATE_OR_CUT_OFF, _EITHER_FIX, False
-    if not any(isinstance(event.fact, Joined) for event in ranks[0].events):
+    if not any(isinstance(event.fact, facts.Joined) for event in ranks[0].events):
         kind = Message("diagnosis.never-started", "never started to create the communicator")
         return kind, start_of(absent), True
     return Message("diagnosis.joined-late", "joined the communicator too late"), _LATE_FIX, False
@@ -248,16 +241,18 @@ def _words(case: Case, root: Rank, absent: list[Suspect]) -> tuple[str, str, boo
 
 def _lateness(case: Case, root: Rank | None, rank: Rank) -> str:
     """How a rank was late, in words; "" if nothing shows it. Clocks of two servers are not compared."""
-    entries = [event.time for event in rank.events if isinstance(event.fact, Joined) and event.time is not None]
+    entries = [event.time for event in rank.events if isinstance(event.fact, facts.Joined) and event.time is not None]
     of_root = root.events if root and case.job.clock[rank.process] == case.job.clock[root.process] else ()
-    begun = [event.time for event in of_root if isinstance(event.fact, Joined) and event.time is not None]
+    begun = [event.time for event in of_root if isinstance(event.fact, facts.Joined) and event.time is not None]
     limit = timeout(case)
     if entries and begun:
         seconds = min(entries) - min(begun)
         if seconds <= limit - SOON:
             return ""
         return Message("diagnosis.late-after", "joined too late, {seconds:.0f} s after the root", seconds=seconds)
-    failed = [event.time for event in rank.events if isinstance(event.fact, RootUnreachable) and event.time is not None]
+    failed = [
+        event.time for event in rank.events if isinstance(event.fact, facts.RootUnreachable) and event.time is not None
+    ]
     if entries and failed and 0 <= min(failed) - min(entries) < min(SOON, limit / 2):
         return Message("diagnosis.late-for-root", "joined too late: the root did not listen any more")
     return ""

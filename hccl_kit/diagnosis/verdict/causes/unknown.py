@@ -8,8 +8,7 @@ from hccl_kit.base.message import Message
 from hccl_kit.base.wording import listed
 from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, cannot_tell, missing_logs
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect
-from hccl_kit.diagnosis.verdict.names import place_name, rank_names
-from hccl_kit.diagnosis.verdict.phrases import phrase
+from hccl_kit.diagnosis.verdict.names import phrase, place_name, rank_names
 
 
 def unknown(case: Case) -> Cause:

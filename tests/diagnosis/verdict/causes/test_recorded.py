@@ -12,22 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hccl_kit.diagnosis.facts import (
-    Alive,
-    Collective,
-    Event,
-    Evidence,
-    Exited,
-    Fact,
-    JobEnding,
-    Joined,
-    LogFile,
-    Place,
-    Process,
-    ProcessStopped,
-    ProgramEnded,
-    ServerLost,
-)
+from hccl_kit.diagnosis import facts
+from hccl_kit.diagnosis.facts import Event, Evidence, Fact, LogFile, Place, Process
 from hccl_kit.diagnosis.job import diagnose
 from hccl_kit.diagnosis.report.text import as_text
 from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis
@@ -61,21 +47,21 @@ class Planted:
     def events(self, now: float, size: int) -> list[Event]:
         place = Place(f"run/facts_{self.rank}.jsonl", 1)
         found: list[tuple[float, Fact, Place]] = [
-            (START, Joined(None, self.rank, size, self.host), place),
-            (now - self.silent_s, Alive(self.rank, STEPS, self.doing, now - 9), place),
+            (START, facts.Joined(None, self.rank, size, self.host), place),
+            (now - self.silent_s, facts.Alive(self.rank, STEPS, self.doing, now - 9), place),
         ]
         number = 0
         for number, (name, count, step) in enumerate(self.entries, 1):
-            entered = Collective(self.rank, number, name, count, left=False, step=step)
+            entered = facts.Collective(self.rank, number, name, count, left=False, step=step)
             found += [(START + number, entered, place), (START + number + 0.1, entered._replace(left=True), place)]
         if self.inside:
             name, count, step = self.inside
-            found.append((now - 9, Collective(self.rank, number + 1, name, count, left=False, step=step), place))
+            found.append((now - 9, facts.Collective(self.rank, number + 1, name, count, left=False, step=step), place))
         if self.end:
-            found.append((now + self.end_s, ProgramEnded(self.rank, *self.end), place))
+            found.append((now + self.end_s, facts.ProgramEnded(self.rank, *self.end), place))
         if self.code is not None:
             code = (None, self.code - 128) if self.code > 128 else (self.code, None)
-            found.append((now, Exited(self.rank, *code), Place("run/launcher_0", 1)))
+            found.append((now, facts.Exited(self.rank, *code), Place("run/launcher_0", 1)))
         process = Process("run", None, self.rank)
         return [Event(process, where, time + self.clock, False, fact) for time, fact, where in found]
 
@@ -228,7 +214,7 @@ def test_a_rank_whose_record_is_cut_may_have_failed_or_ended() -> None:
 
 def test_a_record_without_its_first_line_is_a_record() -> None:
     events = [event for one in ranks(4) for event in one.events(NOW, 4)]
-    events = [event for event in events if not (isinstance(event.fact, Joined) and event.fact.rank == 2)]
+    events = [event for event in events if not (isinstance(event.fact, facts.Joined) and event.fact.rank == 2)]
     file = LogFile(Process("run", None, 2), "run/facts_2.jsonl", 1, None, None, "lines of it are missing")
     found = judge(Evidence((file,), tuple(events)))
     assert (found.first_fault, found.silent) == (None, ())
@@ -256,7 +242,7 @@ def of_two_hosts(**second: Any) -> list[Planted]:
 
 
 def test_names_a_server_without_power() -> None:
-    found = judged(of_two_hosts(silent_s=9.0), ServerLost("10.0.0.2", (2, 3)))
+    found = judged(of_two_hosts(silent_s=9.0), facts.ServerLost("10.0.0.2", (2, 3)))
     assert told(found) == (2, "was lost with its server 10.0.0.2, in step 6")
     assert found.first_fault
     assert (found.first_fault.suspect.server, found.where) == ("n2", "host")
@@ -266,7 +252,7 @@ def test_names_a_server_without_power() -> None:
 def test_a_rank_ended_by_its_script_is_not_the_cause_of_a_lost_server() -> None:
     job = of_two_hosts(silent_s=9.0)
     job[2] = replace(job[2], code=128 + signal.SIGTERM, end_s=1.0)
-    found = judged(job, ServerLost("10.0.0.2", (2, 3)))
+    found = judged(job, facts.ServerLost("10.0.0.2", (2, 3)))
     assert told(found) == (2, "was lost with its server 10.0.0.2, in step 6")
 
 
@@ -277,21 +263,21 @@ def test_without_a_lost_server_sigterm_comes_from_outside() -> None:
 
 
 def test_names_a_server_without_records() -> None:
-    found = judged(of_two_hosts()[:2], ServerLost("10.0.0.2", (2, 3)), size=4)
+    found = judged(of_two_hosts()[:2], facts.ServerLost("10.0.0.2", (2, 3)), size=4)
     assert told(found)[0] == 2
     assert [one.rank for one in found.suspects] == [2, 3]
 
 
 def test_two_servers_that_lost_each_other_are_both_suspects() -> None:
     """Both are alive: it is unknown which one has lost its network."""
-    found = judged(of_two_hosts(), ServerLost("10.0.0.2", (2, 3)), ServerLost("10.0.0.1", (0, 1)))
+    found = judged(of_two_hosts(), facts.ServerLost("10.0.0.2", (2, 3)), facts.ServerLost("10.0.0.1", (0, 1)))
     assert found.first_fault is None
 
 
 def test_one_stopped_rank_is_not_a_lost_server() -> None:
     job = of_two_hosts()
     job[3] = replace(job[3], silent_s=9.0, inside=None)
-    assert told(judged(job, JobEnding("hang", 3, 124))) == (
+    assert told(judged(job, facts.JobEnding("hang", 3, 124))) == (
         3,
         "unresponsive since step 6: its process is stopped, frozen, or hangs in native code",
     )
@@ -300,11 +286,11 @@ def test_one_stopped_rank_is_not_a_lost_server() -> None:
 def test_a_rank_that_was_stopped_is_the_cause_although_it_came_to_life_when_the_job_was_ended() -> None:
     job = ranks(4)
     job[2] = replace(job[2], end=VICTIM, end_s=2.0, inside=None)
-    assert told(judged(job, JobEnding("hang", 0, 124), ProcessStopped(3))) == (
+    assert told(judged(job, facts.JobEnding("hang", 0, 124), facts.ProcessStopped(3))) == (
         3,
         "unresponsive since step 6: its process is stopped, as by SIGSTOP or a debugger",
     )
-    assert told(judged(job, JobEnding("rank", 2, 1), ProcessStopped(3)))[0] == 2
+    assert told(judged(job, facts.JobEnding("rank", 2, 1), facts.ProcessStopped(3)))[0] == 2
 
 
 def test_two_halves_that_diverge_without_history_are_both_suspects() -> None:
@@ -356,8 +342,8 @@ def test_if_all_ranks_ended_normally_there_is_no_fault() -> None:
 
 def test_ranks_ended_by_the_launcher_are_not_blamed() -> None:
     job = [replace(one, inside=None) if one.rank == 1 else one for one in ranks(3)]
-    exits = [Exited(rank, None, 9, by_launcher=True) for rank in range(3)]
-    assert told(judged(job, JobEnding("hang", 0, 124), *exits))[0] == 1
+    exits = [facts.Exited(rank, None, 9, by_launcher=True) for rank in range(3)]
+    assert told(judged(job, facts.JobEnding("hang", 0, 124), *exits))[0] == 1
 
 
 def test_names_a_rank_that_ended_normally_before_all_others() -> None:

@@ -8,22 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hccl_kit.diagnosis import facts
 from hccl_kit.diagnosis.errors.pytorch import MISMATCH
-from hccl_kit.diagnosis.facts import (
-    Alive,
-    Dumped,
-    Event,
-    Evidence,
-    Exited,
-    Fact,
-    Fault,
-    Joined,
-    Oversized,
-    Place,
-    Process,
-    ProgramEnded,
-    Traced,
-)
+from hccl_kit.diagnosis.facts import Event, Evidence, Fact, Place, Process
 from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis
 from hccl_kit.diagnosis.verdict.judge import judge
 
@@ -49,23 +36,25 @@ def trace(
     numbers: Iterable[int] = range(1, LAST),
 ) -> list[Event]:
     """The dump of a rank that is in collective `last`; None if it has left every collective."""
-    found = [event(rank, Dumped(rank, size), START)]
+    found = [event(rank, facts.Dumped(rank, size), START)]
     for number in numbers:
-        entered = Traced(rank, group, members, number, "all_reduce", SHAPES[(number + 1) % 2], left=True)
+        entered = facts.Traced(rank, group, members, number, "all_reduce", SHAPES[(number + 1) % 2], left=True)
         found.append(event(rank, entered, START + number))
     if last:
         operator, shape = last
         number = LAST if list(numbers) else 1
-        found.append(event(rank, Traced(rank, group, members, number, operator, shape, left=False), START + number))
+        found.append(
+            event(rank, facts.Traced(rank, group, members, number, operator, shape, left=False), START + number)
+        )
     return found
 
 
 def records(rank: int, size: int, *more: Fact, doing: str | None = None, silent_s: float = 0.0) -> list[Event]:
     """Our own records of a rank that does not name its collectives."""
     file = "facts_{}.jsonl"
-    alive = Alive(rank, STEPS, doing, START + 20)
+    alive = facts.Alive(rank, STEPS, doing, START + 20)
     return [
-        event(rank, Joined(None, rank, size, "n1"), START, file),
+        event(rank, facts.Joined(None, rank, size, "n1"), START, file),
         event(rank, alive, START + 100 - silent_s, file),
         *(event(rank, fact, START + 99, file) for fact in more),
     ]
@@ -114,7 +103,7 @@ def test_names_a_rank_with_another_size_or_a_skipped_collective(data: st.DataObj
         one
         for rank in range(size)
         for one in trace(rank, size, ("all_reduce", other if rank == odd else SHAPES[0]))
-        + records(rank, size, ProgramEnded(rank, "RuntimeError", "gloo: Connection closed by peer"))
+        + records(rank, size, facts.ProgramEnded(rank, "RuntimeError", "gloo: Connection closed by peer"))
     ]
     found = judged(*traces)
     expected = f"entered all_reduce of {other} where the others entered all_reduce of Float [1024], in step {STEPS}"
@@ -173,8 +162,8 @@ def test_our_records_take_precedence() -> None:
     """Ranks that were stopped, ended normally or were killed leave no dump."""
     others = [one for rank in range(2) for one in trace(rank, 3) + records(rank, 3)]
     assert told(judged(*others, *records(2, 3, silent_s=9)))[1].startswith("unresponsive since step 5")
-    assert told(judged(*others, *records(2, 3, ProgramEnded(2, "done", ""))))[1].startswith("finished after step")
-    killed = event(2, Exited(2, None, 9), START + 99, "launcher_0")
+    assert told(judged(*others, *records(2, 3, facts.ProgramEnded(2, "done", ""))))[1].startswith("finished after step")
+    killed = event(2, facts.Exited(2, None, 9), START + 99, "launcher_0")
     assert told(judged(*others, *records(2, 3), killed))[1].startswith("was killed by SIGKILL")
     data = judged(*others, *records(2, 3, doing="data"), *trace(2, 3, None))
     assert told(data) == (
@@ -185,16 +174,16 @@ def test_our_records_take_precedence() -> None:
 
 def test_a_rank_that_lost_a_gloo_peer_is_a_victim() -> None:
     lost = "[gloo/transport/tcp/pair.cc:537] Read error [127.0.0.1]:3473: Connection reset by peer"
-    events = [one for rank in range(3) for one in records(rank, 3, ProgramEnded(rank, "RuntimeError", lost))]
-    own = records(3, 4, ProgramEnded(3, "ValueError", "no image"))
+    events = [one for rank in range(3) for one in records(rank, 3, facts.ProgramEnded(rank, "RuntimeError", lost))]
+    own = records(3, 4, facts.ProgramEnded(3, "ValueError", "no image"))
     assert told(judged(*events, *own))[0] == 3
 
 
-GLOO = Fault(None, "TORCH", MISMATCH, "terminate called ...", is_symptom=True)
+GLOO = facts.Fault(None, "TORCH", MISMATCH, "terminate called ...", is_symptom=True)
 
 
 def aborted(rank: int, size: int) -> list[Event]:
-    exited = event(rank, Exited(rank, None, 6), START + 90, "launcher_0")
+    exited = event(rank, facts.Exited(rank, None, 6), START + 90, "launcher_0")
     return [*records(rank, size), exited, event(rank, GLOO, START + 90, "rank_{}.log")]
 
 
@@ -227,7 +216,7 @@ def test_the_other_one_was_not_due() -> None:
 )
 def test_of_two_ranks_the_one_that_expected_another_size_is_named(expected: dict[int, int], odd: list[int]) -> None:
     """Three ranks send 4096 bytes as five pieces of 684 and one of 676."""
-    sizes = [event(rank, Oversized(size), START + 90, "rank_{}.log") for rank, size in expected.items()]
+    sizes = [event(rank, facts.Oversized(size), START + 90, "rank_{}.log") for rank, size in expected.items()]
     found = judged(*trace(0, 3), *records(0, 3), *aborted(1, 3), *aborted(2, 3), *sizes)
     if len(odd) == 1:
         assert (told(found)[0], found.certainty) == (odd[0], "likely")
@@ -246,7 +235,7 @@ def test_a_rank_whose_dump_is_damaged_may_have_entered_more() -> None:
     whole = [one for rank in range(3) for one in trace(rank, 4)]
     assert judged(*whole, *trace(3, 4, None)).certainty == "certain"
     (dumped, *entries) = trace(3, 4, None)
-    assert isinstance(dumped.fact, Dumped)
+    assert isinstance(dumped.fact, facts.Dumped)
     cut = dumped._replace(fact=dumped.fact._replace(is_cut=True))
     assert judged(*whole, cut, *entries).first_fault is None
     assert judged(*whole, cut).first_fault is None

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hccl_kit.diagnosis.verdict.causes.gloo_ring import MAX_SEGMENT, pieces
+from hccl_kit.diagnosis.verdict.causes.divergence import MAX_SEGMENT, ring_pieces
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ from hccl_kit.diagnosis.verdict.causes.gloo_ring import MAX_SEGMENT, pieces
     ],
 )
 def test_tensor_sizes_from_real_messages(shape: str, ranks: int, found: set[int]) -> None:
-    assert pieces("all_reduce", shape, ranks) == found
+    assert ring_pieces("all_reduce", shape, ranks) == found
 
 
 @pytest.mark.parametrize(
@@ -35,12 +35,12 @@ def test_tensor_sizes_from_real_messages(shape: str, ranks: int, found: set[int]
     ],
 )
 def test_sizes_that_cannot_be_derived_are_unknown(operator: str, shape: str | None, ranks: int) -> None:
-    assert pieces(operator, shape, ranks) == frozenset()
+    assert ring_pieces(operator, shape, ranks) == frozenset()
 
 
 @given(st.integers(1, 1 << 24), st.integers(2, 64))
 def test_the_pieces_add_up_to_the_tensor(elements: int, ranks: int) -> None:
-    found = pieces("all_reduce", f"Float [{elements}]", ranks)
+    found = ring_pieces("all_reduce", f"Float [{elements}]", ranks)
     whole = max(found)
     assert whole <= MAX_SEGMENT
     assert {size for size in found if size not in {0, whole}} <= {4 * elements % whole}

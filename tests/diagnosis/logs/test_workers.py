@@ -8,9 +8,9 @@ import pytest
 
 from hccl_kit.diagnosis.facts import LogFile, Process
 from hccl_kit.diagnosis.job import diagnose
-from hccl_kit.diagnosis.logs import reused_pids
+from hccl_kit.diagnosis.logs import workers
 from hccl_kit.diagnosis.logs.reading import SHARED_PID, read
-from hccl_kit.diagnosis.logs.reused_pids import Reused
+from hccl_kit.diagnosis.logs.workers import Reused
 
 OWN = Process("worker-0", 77)
 
@@ -44,7 +44,7 @@ def test_the_debug_log_that_is_begun_first_belongs_to_the_run_log_after_it() -> 
 
 
 def test_a_process_that_fills_its_log_begins_another_one() -> None:
-    assert numbers(file("run/plog", "100000", reused_pids.FULL), file("run/plog", "170000")) == [0, 0]
+    assert numbers(file("run/plog", "100000", workers.FULL), file("run/plog", "170000")) == [0, 0]
 
 
 def test_other_pids_and_names_without_a_time_are_left_alone() -> None:

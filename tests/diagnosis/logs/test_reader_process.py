@@ -8,7 +8,7 @@ import pytest
 
 from hccl_kit.diagnosis.facts import Card, Connected, Event, Heartbeat, LogFile, OperatorTimedOut, Place, Process
 from hccl_kit.diagnosis.logs.log_file import Found, Log, read_log
-from hccl_kit.diagnosis.logs.plain_form import from_line, to_line
+from hccl_kit.diagnosis.logs.reader_process import from_line, to_line
 from tests.diagnosis.logs.lines import plog
 
 PROCESS = Process("/w\udcff", 7)

@@ -1,14 +1,16 @@
-"""docs/errors.md: the codes and lines of HCCL's logs, their meaning, and the rules that find the cause.
+"""Write errors.md and zh/errors.md, the pages of HCCL's errors: python scripts/error_page.py [FOLDER], by default docs.
 
-The page is in the language of the user, so that docs/zh/errors.md is made by the same functions.
+They have the codes and lines of HCCL's logs, their meaning, and the rules that find the cause.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 from hccl_kit.base.message import Message
-from hccl_kit.base.translation import translated
+from hccl_kit.base.translation import speak, translated
 from hccl_kit.check.rule import TITLES
 from hccl_kit.check.rule_pages import page_address
 from hccl_kit.diagnosis.catalogue import CATALOGUE
@@ -140,3 +142,11 @@ def _capital(text: str) -> str:
 def _escaped(text: str) -> str:
     """A text of a row as text of a table of Markdown."""
     return translated(text, TEXTS).replace("\\", "\\\\").replace("|", "\\|").replace("*", "\\*").replace("<", "&lt;")
+
+
+if __name__ == "__main__":
+    folder = Path(sys.argv[1] if len(sys.argv) > 1 else "docs")
+    for language, page in (("en", folder / "errors.md"), ("zh", folder / "zh" / "errors.md")):
+        page.parent.mkdir(exist_ok=True)
+        speak(language)
+        page.write_text(as_markdown(), encoding="utf-8")
