@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.grouped import grouped
 from hccl_kit.base.message import Message
 from hccl_kit.base.wording import row
 from hccl_kit.discovery.mpi_group import MpiGroup
@@ -96,10 +97,7 @@ def _ahead(window: Sequence[float], now: float) -> float:
 
 def _refuse_duplicates(servers: Sequence[str]) -> None:
     """Raises KitError if several processes have checked one server; "" is a machine that is none of the table."""
-    processes: dict[str, list[int]] = {}
-    for number, server in enumerate(servers):
-        processes.setdefault(server, []).append(number)
-    for server, numbers in processes.items():
+    for server, numbers in grouped((server, number) for number, server in enumerate(servers)).items():
         if server and len(numbers) > 1:
             raise KitError(
                 "preflight.several-processes",

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from hccl_kit.base.grouped import grouped
 from hccl_kit.base.message import Message
 from hccl_kit.base.wording import listed, plural
 from hccl_kit.preflight import card_readings
@@ -37,10 +38,7 @@ def unreachable(subject: CardRound) -> Iterator[Finding]:
             for source, target, of_link, pinged in subject.pings
             if of_link == link and pinged.reason is None
         }
-        made = defaultdict[Place, int](int)
-        for pair in results:
-            for place in pair:
-                made[place] += 1
+        made = Counter(place for pair in results for place in pair)
         known = causes(results, bad.keys())
         for cause in known:
             if cause.kind != "pair":
@@ -171,9 +169,7 @@ _HINTS = {
 def _pairs(of_pairs: Sequence[Cause], link: str) -> Iterator[Finding]:
     """The pings whose two ends cannot be told apart, by pair of servers."""
     failed = [pair for cause in of_pairs for pair in cause.failed]
-    by_servers = defaultdict[frozenset[str], list[Pair]](list)
-    for pair in failed:
-        by_servers[frozenset(place.server for place in pair)].append(pair)
+    by_servers = grouped((frozenset(place.server for place in pair), pair) for pair in failed)
     texts = [_between(pairs) for pairs in by_servers.values()]
     if texts:
         message = Message(

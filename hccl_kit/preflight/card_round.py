@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from hccl_kit.base.grouped import grouped
 from hccl_kit.base.message import Message
 from hccl_kit.base.wording import joined
 from hccl_kit.discovery.hccn_ping import Pinged
@@ -33,12 +33,8 @@ class CardRound(NamedTuple):
 
 def in_words(places: Iterable[Place]) -> str:
     """`card 3 of 10.0.0.2 and cards 0 to 7 of 10.0.0.[3-5]`; servers with the same cards are together."""
-    cards = defaultdict[str, set[int]](set)
-    for place in places:
-        cards[place.server].add(place.card)
-    servers = defaultdict[tuple[int, ...], list[str]](list)
-    for server, ids in cards.items():
-        servers[tuple(sorted(ids))].append(server)
+    cards = grouped(places)
+    servers = grouped((tuple(sorted({*ids})), server) for server, ids in cards.items())
     return joined(
         Message("preflight.cards-of", "{cards} of {servers}", cards=named(ids), servers=folded(names))
         for ids, names in servers.items()

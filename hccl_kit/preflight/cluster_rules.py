@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.grouped import grouped
 from hccl_kit.base.hostlist import fold
 from hccl_kit.base.message import Message
 from hccl_kit.base.wording import counted, listed, sentences
@@ -199,10 +200,7 @@ def one_host_twice(answered: Round) -> Iterator[Finding]:
                     cards; with hostNetwork both have that address.
     HCCL:           EI0014 (device_ip), EI0006, or 103900 of HIXL.
     """
-    hosts: dict[str, list[str]] = {}
-    for server, host in _fact(answered, HOST).items():
-        hosts.setdefault(host, []).append(server)
-    for servers in hosts.values():
+    for servers in grouped((host, server) for server, host in _fact(answered, HOST).items()).values():
         if len(servers) > 1:
             yield Finding(
                 Message(
@@ -232,9 +230,7 @@ def _one_release(name: str) -> Message:
 
 def _unlike(name: str, values: Mapping[str, str], hint: Message) -> Iterator[Finding]:
     """One finding if the values of the servers differ, the most frequent value first."""
-    by_value: dict[str, list[str]] = {}
-    for server, value in values.items():
-        by_value.setdefault(value, []).append(server)
+    by_value = grouped((value, server) for server, value in values.items())
     if len(by_value) > 1:
         groups = sorted(by_value.items(), key=lambda pair: -len(pair[1]))
         parts = [

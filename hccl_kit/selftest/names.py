@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from hccl_kit.base.grouped import grouped
 from hccl_kit.base.message import Message
 from hccl_kit.base.wording import joined, listed, plural
 from hccl_kit.selftest.rounds import Card, Pair
@@ -14,9 +15,7 @@ class Names:
 
     def __init__(self, cards: Sequence[Card]) -> None:
         self._cards = {card.rank: card for card in cards}
-        self._members: dict[str, list[int]] = {}
-        for card in sorted(cards, key=lambda card: card.rank):
-            self._members.setdefault(card.server, []).append(card.rank)
+        self._members = grouped((card.server, card.rank) for card in sorted(cards))
 
     def is_inside(self, pair: Pair) -> bool:
         return self._cards[pair[0]].server == self._cards[pair[1]].server

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, groupby
+from itertools import chain
+
+from hccl_kit.base.grouped import grouped
 
 Pair = tuple[int, int]
 """Two ranks, the lower one first."""
@@ -75,9 +77,7 @@ def halves(count: int) -> list[tuple[list[int], list[int]]]:
 
 def by_server(cards: Sequence[Card]) -> list[list[int]]:
     """The ranks of each server, in the order of their first ranks."""
-    ordered = sorted(cards, key=lambda card: card.server)
-    groups = [sorted(card.rank for card in group) for _, group in groupby(ordered, key=lambda card: card.server)]
-    return sorted(groups)
+    return [*grouped((card.server, card.rank) for card in sorted(cards)).values()]
 
 
 def _inside(servers: Sequence[Sequence[int]], most: int | None) -> Iterator[tuple[Pair, ...]]:

@@ -15,7 +15,9 @@ is named if all links of a kind are alike.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
+from hccl_kit.base.grouped import grouped
 from hccl_kit.selftest.bandwidth import Operator
 from hccl_kit.selftest.faults import (
     Fault,
@@ -94,14 +96,9 @@ def _uplinks(links: Sequence[JudgedLink], bad: Sequence[JudgedLink], names: Name
 
 def _suspects(links: Sequence[JudgedLink], slow: float) -> frozenset[int]:
     """Ranks that are bad with every partner, two at least, one of which is good with somebody else."""
-    partners: dict[int, list[int]] = {}
-    good = set()
-    for judged in links:
-        a, b = judged.pair
-        partners.setdefault(a, []).append(b)
-        partners.setdefault(b, []).append(a)
-        if judged.quality >= slow:
-            good |= {a, b}
+    pairs = [judged.pair for judged in links]
+    partners = grouped(chain.from_iterable(((a, b), (b, a)) for a, b in pairs))
+    good = {rank for judged in links if judged.quality >= slow for rank in judged.pair}
     return frozenset(
         rank for rank, others in partners.items() if rank not in good and len(others) > 1 and good.intersection(others)
     )

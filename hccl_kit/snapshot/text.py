@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from hccl_kit.base.grouped import grouped
 from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import printable
 from hccl_kit.base.translation import translated
@@ -55,9 +56,7 @@ def _heading(section: str, name: str) -> str:
 
 def _values(difference: Difference) -> Iterator[str]:
     """Each value with those that have it. Of more than two, the value that most of them have comes first."""
-    columns: dict[str | None, list[str]] = {}
-    for column, text in difference.values:
-        columns.setdefault(text, []).append(column)
+    columns = grouped((text, column) for column, text in difference.values)
     count = len(difference.values)
     if count > 2:
         columns = dict(sorted(columns.items(), key=lambda item: -len(item[1])))

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
+from hccl_kit.base.grouped import grouped
 from hccl_kit.base.message import Message
 from hccl_kit.base.wording import joined, plural, spans
 from hccl_kit.discovery import npu_smi_info, npu_smi_map
@@ -119,10 +120,7 @@ def visible_cards(text: str) -> Sequence[int]:
 
 def findings_on_cards(texts: Mapping[int, str], hint: str | None = None) -> Iterator[Finding]:
     """One finding for each text, with all cards that have it."""
-    by_text: dict[str, list[int]] = {}
-    for device_id, text in texts.items():
-        by_text.setdefault(text, []).append(device_id)
-    for text, ids in by_text.items():
+    for text, ids in grouped((text, device_id) for device_id, text in texts.items()).items():
         yield Finding(
             Message("preflight.cards", "{cards}: {text}", cards=named(ids), text=text),
             hint,

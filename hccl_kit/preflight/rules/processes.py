@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from hccl_kit.base.grouped import grouped
 from hccl_kit.base.message import Message
 from hccl_kit.base.wording import listed
 from hccl_kit.check.rule import Rule
@@ -53,9 +54,7 @@ def card_in_use(node: Node) -> Iterator[Finding]:
         device_id = ids.get((process.npu, process.chip))
         if device_id in wanted and device_id is not None:
             cards.setdefault(process._replace(npu=0, chip=0), set()).add(device_id)
-    groups: dict[tuple[Who, str], list[Process]] = {}
-    for process in cards:
-        groups.setdefault((_who(node.root / "proc", process), process.name), []).append(process)
+    groups = grouped(((_who(node.root / "proc", process), process.name), process) for process in cards)
     for (who, name), group in groups.items():
         pids = sorted({process.pid for process in group})
         on = set().union(*(cards[process] for process in group))
