@@ -46,7 +46,7 @@ SYSTEM_ERRORS = (
 TABLES = (HELP, TEXTS, TITLES, SECTIONS, WORDS)
 """The ids that the texts of a table share."""
 _PACKAGE = Path(hccl_kit.__file__).parent
-_MAKERS = ("Message", "KitError", "ParseError", "cannot_tell", "verdict")
+_MAKERS = ("Message", "KitError", "ParseError", "cannot_tell", "verdict", "finding", "CannotTellError")
 _EPOCH = datetime(2026, 1, 1, tzinfo=timezone.utc)
 """The date in both files, which are the same for the same messages."""
 

@@ -15,7 +15,7 @@ from hccl_kit.preflight.card_readings import Reasons, States, switch_of
 from hccl_kit.preflight.card_round import MAX_SHOWN, CardRound, in_words
 from hccl_kit.preflight.card_verdict import Cause, Kind, Pair, causes
 from hccl_kit.table.document import shown
-from hccl_kit.table.finding import Finding
+from hccl_kit.table.finding import Finding, finding
 
 
 def unreachable(subject: CardRound) -> Iterator[Finding]:
@@ -172,14 +172,13 @@ def _pairs(of_pairs: Sequence[Cause], link: str) -> Iterator[Finding]:
     by_servers = grouped((frozenset(place.server for place in pair), pair) for pair in failed)
     texts = [_between(pairs) for pairs in by_servers.values()]
     if texts:
-        message = Message(
+        yield finding(
             "HK663.pair",
             "{failed} failed, and nothing tells which end is at fault: {pairs}",
+            fix="--all-pairs tries more; look at the cables and addresses of both ends",
             failed=_pings(len(failed), link),
             pairs=listed(texts, MAX_SHOWN),
         )
-        hint = Message("HK663.pair.fix", "--all-pairs tries more; look at the cables and addresses of both ends")
-        yield Finding(message, hint)
 
 
 def _pings(number: int, link: str) -> Message:

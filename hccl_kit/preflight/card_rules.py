@@ -15,7 +15,7 @@ from hccl_kit.preflight.card_reach import unreachable
 from hccl_kit.preflight.card_readings import Reasons, States
 from hccl_kit.preflight.card_round import MAX_SHOWN, CardRound, in_words
 from hccl_kit.preflight.cluster_rules import folded
-from hccl_kit.table.finding import Finding
+from hccl_kit.table.finding import Finding, finding
 
 
 def pings_not_made(subject: CardRound) -> Iterator[Finding]:
@@ -30,10 +30,8 @@ def pings_not_made(subject: CardRound) -> Iterator[Finding]:
     HCCL:           no code.
     """
     for reason, servers in grouped((reason, server) for server, reason in subject.silent.items()).items():
-        yield Finding(
-            Message(
-                "HK670.silent", "{servers}: the cards were not asked: {reason}", servers=folded(servers), reason=reason
-            )
+        yield finding(
+            "HK670.silent", "{servers}: the cards were not asked: {reason}", servers=folded(servers), reason=reason
         )
     count = Counter((source, pinged.reason) for source, _, _, pinged in subject.pings if pinged.reason is not None)
     reasons = [
@@ -66,11 +64,17 @@ def _of_cards(reasons: Iterable[tuple[Message, Place]], hint: Message | None) ->
     """A finding for each reason, for the cards that have it; the most frequent ones, and how many others."""
     texts = sorted(grouped(reasons).items(), key=lambda item: -len(item[1]))
     for text, places in texts[:MAX_SHOWN]:
-        message = Message("preflight.cards-of-servers", "{where}: {text}", where=in_words(places), text=text)
-        yield Finding(message, hint, device=places[0].card if len(places) == 1 else None)
+        yield finding(
+            "preflight.cards-of-servers",
+            "{where}: {text}",
+            hint=hint,
+            device=places[0].card if len(places) == 1 else None,
+            where=in_words(places),
+            text=text,
+        )
     rest = {place for _, places in texts[MAX_SHOWN:] for place in places}
     if rest:
-        yield Finding(Message("preflight.cards-more", "and other readings of {where}", where=in_words(rest)), hint)
+        yield finding("preflight.cards-more", "and other readings of {where}", hint=hint, where=in_words(rest))
 
 
 def _reading(number: str, name: str, reasons: Callable[[States], Reasons], hint: Message) -> Rule[[CardRound]]:

@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from hccl_kit.base.errors import KitError
-from hccl_kit.base.schemas import mismatch
 from hccl_kit.discovery.hccn_ping import Pinged
 from hccl_kit.discovery.hccn_reports import LinkHistory, Neighbour
+from hccl_kit.preflight.answer import assert_matches
 from hccl_kit.preflight.card_pings import Place
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
@@ -64,13 +63,7 @@ def from_value(value: Any) -> CardsAnswer:
 
     Law: `from_value(to_value(answer)) == answer`.
     """
-    if wrong := mismatch(value, "preflight_report", "cards"):
-        raise KitError(
-            "preflight.cards-answer",
-            "the answer does not match the schema: {place}: {reason}",
-            place=wrong.place,
-            reason=wrong.reason,
-        )
+    assert_matches(value, "preflight_report", "cards")
     states = {int(card): _state(state) for card, state in value["cards"].items()}
     pings = [
         (card, Place(server, other), link, Pinged(sent, received, fastest, reason))

@@ -15,7 +15,7 @@ from hccl_kit.check.rule import Rule, run
 from hccl_kit.preflight.answer import ABSENT, FRAMEWORK, HOST, TABLE, TLS, Answer
 from hccl_kit.preflight.probes.cards import span
 from hccl_kit.table.document import shown
-from hccl_kit.table.finding import Finding
+from hccl_kit.table.finding import Finding, finding
 from hccl_kit.table.products import ANY_PRODUCT
 
 SKEW = 1.0
@@ -67,10 +67,12 @@ def table_differs(answered: Round) -> Iterator[Finding]:
         answer.server for answer in answered.answers if answer.facts.get(TABLE, ABSENT) not in (ABSENT, answered.digest)
     ]
     if others:
-        message = Message(
-            "HK615.different-tables", "the table on {servers} differs from the checked table", servers=folded(others)
+        yield finding(
+            "HK615.different-tables",
+            "the table on {servers} differs from the checked table",
+            fix="copy it there; hccl-kit diff shows how they differ",
+            servers=folded(others),
         )
-        yield Finding(message, Message("HK615.fix", "copy it there; hccl-kit diff shows how they differ"))
 
 
 def versions_differ(answered: Round) -> Iterator[Finding]:
@@ -178,14 +180,12 @@ def table_absent(answered: Round) -> Iterator[Finding]:
     """
     absent = [answer.server for answer in answered.answers if answer.facts.get(TABLE) == ABSENT]
     if absent:
-        yield Finding(
-            Message(
-                "HK661.missing-table",
-                "there is no readable table at {path} on {servers}",
-                path=shown(str(answered.path)),
-                servers=folded(absent),
-            ),
-            Message("HK661.fix", "copy it there"),
+        yield finding(
+            "HK661.missing-table",
+            "there is no readable table at {path} on {servers}",
+            fix="copy it there",
+            path=shown(str(answered.path)),
+            servers=folded(absent),
         )
 
 
@@ -202,13 +202,11 @@ def one_host_twice(answered: Round) -> Iterator[Finding]:
     """
     for servers in grouped((host, server) for server, host in _fact(answered, HOST).items()).values():
         if len(servers) > 1:
-            yield Finding(
-                Message(
-                    "HK662.one-host",
-                    "{servers} are several servers in the table, but one host",
-                    servers=folded(servers),
-                ),
-                Message("HK662.fix", "give them one server_id, or take one container with all their cards"),
+            yield finding(
+                "HK662.one-host",
+                "{servers} are several servers in the table, but one host",
+                fix="give them one server_id, or take one container with all their cards",
+                servers=folded(servers),
             )
 
 
@@ -239,9 +237,7 @@ def _unlike(name: str, values: Mapping[str, str], hint: Message) -> Iterator[Fin
         rest = [server for _, servers in groups[MAX_VALUES:] for server in servers]
         if rest:
             parts.append(_on_servers(counted(len(groups) - MAX_VALUES, "other value"), rest))
-        yield Finding(
-            Message("preflight.difference", "{name} differs: {values}", name=name, values=sentences(parts)), hint
-        )
+        yield finding("preflight.difference", "{name} differs: {values}", hint=hint, name=name, values=sentences(parts))
 
 
 def _on_servers(value: str, servers: Sequence[str]) -> Message:

@@ -42,7 +42,7 @@ def inspect(node: Node, rules: Iterable[Rule[[Node]]] = NODE_RULES) -> Report:
             findings += _findings(rule, node)
             checked.append(rule.id)
         except CannotTellError as error:
-            skipped.append((rule.id, error.reason))
+            skipped.append((rule.id, error.message))
     return Report(node.server.id if node.server else None, tuple(findings), tuple(checked), tuple(skipped))
 
 
@@ -57,10 +57,10 @@ def _findings(rule: Rule[[Node]], node: Node) -> Iterator[Finding]:
                 yield rule.complete(Finding(message))
                 return
             yield finding
+    except CannotTellError:
+        raise
     except KitError as error:
         yield rule.complete(Finding(error.message, error.hint))
     except OSError as error:
         place = error.filename or Message("preflight.this-machine", "this machine")
-        yield rule.complete(
-            Finding(Message("preflight.not-read", "{place}: {reason}", place=place, reason=error.strerror))
-        )
+        yield rule.complete(finding("preflight.not-read", "{place}: {reason}", place=place, reason=error.strerror))

@@ -11,11 +11,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hccl_kit.base.errors import KitError
-from hccl_kit.base.schemas import mismatch
 from hccl_kit.discovery.installation import other_packages, versions
 from hccl_kit.discovery.product_here import product_of_chips
-from hccl_kit.preflight.answer import TLS
+from hccl_kit.preflight.answer import TLS, assert_matches
 from hccl_kit.preflight.card_probe import probe
 from hccl_kit.preflight.card_state import CardState
 from hccl_kit.preflight.facts import facts
@@ -89,7 +87,7 @@ def _cards(node: Node) -> Mapping[str, Facts]:
         places = physical_ids(node, chips)
     except CannotTellError as reason:
         for card in cards.values():
-            card["health"] = _unknown(reason.reason)
+            card["health"] = _unknown(reason.message)
         chips, places = (), {}
     for chip in chips:
         cards.setdefault(str(places.get((chip.npu, chip.chip), f"{chip.npu}.{chip.chip}")), {}).update(
@@ -114,11 +112,5 @@ def _unknown(reason: str) -> str:
 
 def from_value(value: Any) -> Machine:
     """The machine in a value that another server sent, or that a file has. Raises KitError if it is not one."""
-    if wrong := mismatch(value, "snapshot", "machine"):
-        raise KitError(
-            "preflight.machine-answer",
-            "the answer does not match the schema: {place}: {reason}",
-            place=wrong.place,
-            reason=wrong.reason,
-        )
+    assert_matches(value, "snapshot", "machine")
     return Machine(**{name: value[name] for name in Machine._fields})

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
 from hccl_kit.preflight.tool_queries import ToolQueries
 from hccl_kit.table.model import RankTable, Server
@@ -41,9 +42,5 @@ class Node(NamedTuple):
         return tuple(sorted(device.id for device in self.server.devices)) if self.server else ()
 
 
-class CannotTellError(Exception):
-    """Raised by a check that has nothing to check on this node; `reason` is why, such as "no NPU here"."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
+class CannotTellError(KitError):
+    """Raised by a check that has nothing to check on this node; its message is why, such as "no NPU here"."""

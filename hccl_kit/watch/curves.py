@@ -28,8 +28,7 @@ class Chart(NamedTuple):
 
 
 def _per_step(point: Point) -> float | None:
-    span = point.span
-    return (span.data_s + span.compute_s) / span.steps if span.steps else None
+    return point.span.own if point.span.steps else None
 
 
 def _speed(point: Point) -> float | None:
@@ -45,12 +44,7 @@ CHARTS = (
     Chart(Message("watch.chart-own", "Own time of a step"), "s", _per_step, True),
     Chart(Message("watch.chart-speed", "Steps per second"), "/s", _speed, False),
     Chart(Message("watch.chart-loss", "Loss"), "", lambda point: point.span.mean_loss, False),
-    Chart(
-        Message("watch.chart-memory", "Memory"),
-        "MiB",
-        lambda point: point.memory / (1 << 20) if point.memory else None,
-        True,
-    ),
+    Chart(Message("watch.chart-memory", "Memory"), "MiB", _mebibytes, True),
 )
 
 

@@ -55,10 +55,6 @@ def test_failures_and_wrong_results_are_certain() -> None:
         assert doubts == []
 
 
-def test_results_without_passes_are_evaluated_directly() -> None:
-    assert sides(slowed(healthy(4, 1), lambda pair: pair == (0, 1), 0.1)) == (["slow-link"], [])
-
-
 def test_a_slow_uplink_needs_several_passes() -> None:
     """The same two of four halves are always faster: seven passes are enough."""
     for passes, found in ((6, ([], ["slow-uplink"])), (7, (["slow-uplink"], []))):

@@ -36,11 +36,6 @@ def test_a_report_round_trips(measured: Measured) -> None:
     assert document["ok"] is (measured is not HARMED)
 
 
-def test_a_baseline_is_read_from_a_file(tmp_path: Path) -> None:
-    (tmp_path / "b.json").write_text(as_json(HARMED, Weighed((), ()), table="t.json", slow=0.6))
-    assert read_baseline(tmp_path / "b.json") == HARMED
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -6,10 +6,6 @@ from hccl_kit.selftest.names import Names
 from tests.selftest.results import job
 
 
-def test_the_name_of_a_rank() -> None:
-    assert Names(job(2, 2)).rank(3) == "rank 3 (10.0.0.2, card 1)"
-
-
 @pytest.mark.parametrize(
     ("ranks", "groups"),
     [({0, 1, 2}, [(0, 1), (2,)]), ({1, 3}, [(1,), (3,)]), (set(), []), ({0, 1, 2, 3}, [(0, 1), (2, 3)])],
@@ -27,9 +23,3 @@ def test_ranks_of_a_single_server_are_not_grouped() -> None:
 
 def test_the_name_of_a_server_with_many_ranks() -> None:
     assert Names(job(2, 8)).ranks(tuple(range(8))) == "server 10.0.0.1 (ranks 0, 1, 2, 3 and 4 more)"
-
-
-def test_pairs_inside_and_between_servers() -> None:
-    names = Names(job(2, 2))
-    assert names.is_inside((0, 1))
-    assert not names.is_inside((1, 2))

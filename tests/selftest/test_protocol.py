@@ -60,12 +60,6 @@ def test_deep_nesting_is_not_decoded() -> None:
     assert decode(b"[" * 100_000) is None
 
 
-def test_messages_round_trip() -> None:
-    line = encode(GOOD)
-    assert line.count(b"\n") == 1
-    assert decode(line) == GOOD
-
-
 @given(JSON)
 def test_texts_are_reduced_to_one_short_line(value: Any) -> None:
     assert len(text_of(value)) <= 300

@@ -13,7 +13,7 @@ from hccl_kit.base.wording import joined, plural, spans
 from hccl_kit.discovery import npu_smi_info, npu_smi_map
 from hccl_kit.preflight.node import CannotTellError, Node
 from hccl_kit.preflight.probes import tools
-from hccl_kit.table.finding import Finding
+from hccl_kit.table.finding import Finding, finding
 
 CONTROLS = ("davinci_manager", "devmm_svm", "hisi_hdc")
 """The device files that every program on an NPU opens, apart from that of its card."""
@@ -63,7 +63,7 @@ def info(node: Node) -> npu_smi_info.Info:
     need_npu(node)
     shown = npu_smi_info.parse(tools.smi(node, "info"))
     if shown is None or not shown.chips:
-        raise CannotTellError(Message("preflight.no-cards-shown", "npu-smi shows no table of cards, see HK638"))
+        raise CannotTellError("preflight.no-cards-shown", "npu-smi shows no table of cards, see HK638")
     return shown
 
 
@@ -121,10 +121,13 @@ def visible_cards(text: str) -> Sequence[int]:
 def findings_on_cards(texts: Mapping[int, str], hint: str | None = None) -> Iterator[Finding]:
     """One finding for each text, with all cards that have it."""
     for text, ids in grouped((text, device_id) for device_id, text in texts.items()).items():
-        yield Finding(
-            Message("preflight.cards", "{cards}: {text}", cards=named(ids), text=text),
-            hint,
+        yield finding(
+            "preflight.cards",
+            "{cards}: {text}",
+            hint=hint,
             device=ids[0] if len(ids) == 1 else None,
+            cards=named(ids),
+            text=text,
         )
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Iterator
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
+from hccl_kit.base.network import ip_of
 from hccl_kit.base.wording import joined
 from hccl_kit.check.rule import Rule
 from hccl_kit.discovery.server_id import choose, interfaces
@@ -14,7 +14,7 @@ from hccl_kit.launch.plan import HOST_IP
 from hccl_kit.preflight.node import NO_SERVER, CannotTellError, Node
 from hccl_kit.preflight.probes.this_server import plain
 from hccl_kit.table.document import shown
-from hccl_kit.table.finding import Finding
+from hccl_kit.table.finding import Finding, finding
 
 _VARIABLES = ("HCCL_IF_IP", "HCCL_SOCKET_IFNAME", "HCCL_SOCKET_FAMILY")
 
@@ -51,7 +51,7 @@ def another_interface(node: Node) -> Iterator[Finding]:
     """
     if node.server is None:
         raise CannotTellError(NO_SERVER)
-    wanted = [plain(name) for name in (node.server.extra.get(HOST_IP), node.server.id) if _is_address(name)]
+    wanted = [plain(name) for name in (node.server.extra.get(HOST_IP), node.server.id) if ip_of(str(name))]
     if len(node.table.servers) == 1 or not wanted:
         return
     there = interfaces()
@@ -72,24 +72,14 @@ def another_interface(node: Node) -> Iterator[Finding]:
             interface=names[0],
         )
     written = joined(map(shown, dict.fromkeys(wanted)))
-    yield Finding(
-        Message(
-            "HK611.other-interface",
-            "HCCL will use {address} ({reason}); the table has {table}",
-            address=choice.address,
-            reason=choice.reason,
-            table=written,
-        ),
-        hint,
+    yield finding(
+        "HK611.other-interface",
+        "HCCL will use {address} ({reason}); the table has {table}",
+        hint=hint,
+        address=choice.address,
+        reason=choice.reason,
+        table=written,
     )
-
-
-def _is_address(name: object) -> bool:
-    try:
-        ipaddress.ip_address(str(name))
-    except ValueError:
-        return False
-    return True
 
 
 RULES = (

@@ -14,7 +14,7 @@ from hccl_kit.preflight.probes.this_server import names_here, servers_here
 from hccl_kit.preflight.rules.variables import cards_meant
 from hccl_kit.runtime.worker_env import NAMES, SERVER
 from hccl_kit.table.document import shown
-from hccl_kit.table.finding import Finding
+from hccl_kit.table.finding import Finding, finding
 from hccl_kit.table.model import RankTable, Server
 
 
@@ -32,29 +32,25 @@ def not_a_server(node: Node) -> Iterator[Finding]:
         return
     if node.table.version == ATLAS_950:
         raise CannotTellError(
-            Message("HK600.no-hosts", "a table of version 2.0 names no hosts; name the server with --server NETWORK")
+            "HK600.no-hosts", "a table of version 2.0 names no hosts; name the server with --server NETWORK"
         )
     hint = Message("HK600.fix", "name the server with --server ID or {variable}=ID", variable=SERVER)
     servers = servers_here(node.table)
     if servers:
-        yield Finding(
-            Message(
-                "HK600.several-servers",
-                "this machine matches several servers of the table: {servers}",
-                servers=_ids(servers),
-            ),
-            hint,
+        yield finding(
+            "HK600.several-servers",
+            "this machine matches several servers of the table: {servers}",
+            hint=hint,
+            servers=_ids(servers),
         )
     else:
         names = row(sorted(shown(name) for name in names_here() if not is_loopback(name)))
-        yield Finding(
-            Message(
-                "HK600.no-server",
-                "this machine matches no server of the table: it has {names}; the table has {servers}",
-                names=names,
-                servers=_ids(node.table.servers),
-            ),
-            hint,
+        yield finding(
+            "HK600.no-server",
+            "this machine matches no server of the table: it has {names}; the table has {servers}",
+            hint=hint,
+            names=names,
+            servers=_ids(node.table.servers),
         )
 
 

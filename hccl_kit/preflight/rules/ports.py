@@ -16,7 +16,7 @@ from hccl_kit.launch.job_ports import DEFAULT_BASE, DEFAULT_CARD, DEFAULT_HOST_P
 from hccl_kit.preflight.host_facts import read_kernel
 from hccl_kit.preflight.node import CannotTellError, Node
 from hccl_kit.preflight.probes.port_holder import holder
-from hccl_kit.table.finding import Finding
+from hccl_kit.table.finding import Finding, finding
 
 MAX_PORTS = 4096
 """Ports of HCCL_HOST_SOCKET_PORT_RANGE that are tried."""
@@ -46,15 +46,13 @@ def port_taken(node: Node) -> Iterator[Finding]:
     taken = [port for port in islice(ports(node), MAX_PORTS) if not is_free(address, port)]
     for port in taken:
         process = holder(port, node.root)
-        yield Finding(
-            Message(
-                "HK604.taken",
-                "port {port} of {address} is taken by {holder}",
-                port=port,
-                address=address,
-                holder=process.text if process else Message("HK604.hidden", "a process that this user may not see"),
-            ),
-            _END_IT if process is None or process.listens else _RESERVE_IT,
+        yield finding(
+            "HK604.taken",
+            "port {port} of {address} is taken by {holder}",
+            hint=_END_IT if process is None or process.listens else _RESERVE_IT,
+            port=port,
+            address=address,
+            holder=process.text if process else Message("HK604.hidden", "a process that this user may not see"),
         )
 
 
@@ -71,27 +69,22 @@ def ports_given_away(node: Node) -> Iterator[Finding]:
     try:
         kernel = read_kernel(node.root)
     except (OSError, ValueError):
-        raise CannotTellError(Message("HK605.not-read", "the range of ephemeral ports cannot be read")) from None
+        raise CannotTellError("HK605.not-read", "the range of ephemeral ports cannot be read") from None
     wanted = [port for port in islice(ports(node), MAX_PORTS) if port != DEFAULT_CARD]
     given = [port for port in wanted if kernel.given_away((port, port))]
     if given:
         first, last = given[0], given[-1]
         low, high = kernel.ephemeral
-        message = Message(
+        yield finding(
             "HK605.ephemeral",
             "ports {first} to {last} lie in the range {low} to {high} of ports for outgoing connections",
+            fix="sysctl -w net.ipv4.ip_local_reserved_ports={first}-{last} "
+            "(append to the ports that are already reserved)",
             first=first,
             last=last,
             low=low,
             high=high,
         )
-        hint = Message(
-            "HK605.fix",
-            "sysctl -w net.ipv4.ip_local_reserved_ports={first}-{last} (append to the ports that are already reserved)",
-            first=first,
-            last=last,
-        )
-        yield Finding(message, hint)
 
 
 def ports(node: Node) -> Iterator[int]:
@@ -128,7 +121,7 @@ def _address(node: Node) -> str:
     try:
         return choose(interfaces(), node.environ).address
     except KitError:
-        raise CannotTellError(Message("HK604.no-address", "no address of the host is chosen, see HK610")) from None
+        raise CannotTellError("HK604.no-address", "no address of the host is chosen, see HK610") from None
 
 
 def _numbers(text: str) -> Iterator[int]:

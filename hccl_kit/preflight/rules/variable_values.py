@@ -5,7 +5,6 @@ HCCL's own parser stops at the first invalid value.
 
 from __future__ import annotations
 
-import ipaddress
 import os
 import re
 from collections.abc import Callable, Mapping
@@ -14,6 +13,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from hccl_kit.base.message import Message
+from hccl_kit.base.network import ip_of
 from hccl_kit.base.origin import Origin, Release
 
 PARSER = Origin("externalinput.cc and env_config.cc of hcomm, and the pages of the variables", "2026-11-25")
@@ -104,14 +104,6 @@ def _one_of(*words: str) -> Accepted:
 
 def _one_of_any_case(*words: str) -> Accepted:
     return Accepted(" or ".join(words), lambda text: text.lower() in words)
-
-
-def _is_address(text: str) -> bool:
-    try:
-        ipaddress.ip_address(text.partition("%")[0])
-    except ValueError:
-        return False
-    return True
 
 
 def _are_ports(text: str) -> bool:
@@ -205,7 +197,9 @@ VALUES: Mapping[str, Accepted] = {
     "HCCL_INTRA_PCIE_ENABLE": _SWITCH,
     "HCCL_INTRA_ROCE_ENABLE": _SWITCH,
     "HCCL_WHITELIST_DISABLE": _SWITCH,
-    "HCCL_IF_IP": Accepted("an address, with %INTERFACE or without", _is_address),
+    "HCCL_IF_IP": Accepted(
+        "an address, with %INTERFACE or without", lambda text: ip_of(text.partition("%")[0]) is not None
+    ),
     "HCCL_SOCKET_IFNAME": Accepted(
         "names of interfaces separated by commas, after =, ^ or ^= where needed",
         lambda text: all(text.removeprefix("^").removeprefix("=").split(",")),

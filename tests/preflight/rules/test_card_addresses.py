@@ -17,16 +17,6 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     return machine_of(A2, tmp_path, monkeypatch)
 
 
-def test_every_card_with_another_address_is_reported(machine: Machine) -> None:
-    machine.say("ipv4", 3, "ipaddr:192.168.103.77\nnetmask:255.255.255.0\n")
-    machine.say("ipv4", 4, "ipaddr:192.168.104.77\nnetmask:255.255.255.0\n")
-    found = faults(address_differs, machine.node())
-    assert [(one.message, one.device) for one in found] == [
-        ("card 3: the table has 192.168.103.1, its port has 192.168.103.77", 3),
-        ("card 4: the table has 192.168.104.1, its port has 192.168.104.77", 4),
-    ]
-
-
 def test_a_port_without_address_is_reported_only_if_the_job_needs_it(machine: Machine) -> None:
     (machine.hccn / "ipv4.2").unlink()
     why = "Get ipconf failed, because no ip was preset there!"
@@ -151,15 +141,6 @@ def test_a_table_without_addresses_has_nothing_to_compare(machine: Machine) -> N
         device["device_ip"] = ""
     with pytest.raises(CannotTellError, match="the table has no device_ip for this server"):
         messages(address_differs, machine.node(made=made))
-
-
-def test_different_super_pod_ids_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    machine = machine_of(A3, tmp_path, monkeypatch)
-    assert messages(sdid_differs, machine.node()) == []
-    machine.change("spod.0.1", ": 65537", ": 4259841")
-    (found,) = faults(sdid_differs, machine.node())
-    assert found.message == "card 1: the table has super_device_id 65537, npu-smi has SDID 4259841"
-    assert found.device == 1
 
 
 @pytest.mark.parametrize(

@@ -25,16 +25,6 @@ def test_unknown_interfaces_and_addresses_are_reported_with_the_existing_ones(en
     assert HERE in message or "accepted: AF_INET" in message
 
 
-def test_the_interface_of_the_table_is_not_reported() -> None:
-    assert faults(another_interface, node(made=table_value(2))) == []
-
-
-def test_an_interface_other_than_in_the_table_is_reported_with_a_fix() -> None:
-    (fault,) = faults(another_interface, node(made=table_value(2), environ={"HCCL_SOCKET_IFNAME": "lo"}))
-    assert fault.message.startswith("HCCL will use 127.0.0.1 (interface lo, HCCL_SOCKET_IFNAME=lo); the table has ")
-    assert fault.hint == f"export HCCL_SOCKET_IFNAME='={NAME}'   # '=': exactly this interface"
-
-
 def test_host_ip_takes_precedence_over_the_server_id() -> None:
     made = table_value(2, first="left")
     made["server_list"][0]["host_ip"], made["server_list"][1]["host_ip"] = "192.0.2.201", "192.0.2.202"

@@ -8,7 +8,7 @@ from hccl_kit.base.errors import KitError
 from hccl_kit.preflight.node import CannotTellError
 from hccl_kit.preflight.probes.this_server import find_server, names_here, plain
 from hccl_kit.preflight.rules.identity import not_a_server, wrong_rank
-from tests.preflight.nodes import HERE, faults, messages, node, read, table_value
+from tests.preflight.nodes import HERE, messages, node, read, table_value
 from tests.tables import ranks_value
 
 
@@ -41,17 +41,6 @@ def test_an_explicit_server_id_is_used() -> None:
     assert find_server(table, "10.0.0.2") is table.servers[1]
     with pytest.raises(KitError, match=r'the table has no server "x"; it has .*"10\.0\.0\.2"'):
         find_server(table, "x")
-
-
-def test_an_unknown_machine_is_reported_with_its_names_and_those_of_the_table() -> None:
-    made = table_value(2, first="10.0.0.1")
-    assert find_server(read(made)) is None
-    (fault,) = faults(not_a_server, node(made=made, server=None))
-    assert fault.message.startswith("this machine matches no server of the table: it has ")
-    assert f'"{HERE}"' in fault.message
-    assert fault.message.endswith('the table has "10.0.0.1", "10.0.0.2"')
-    assert "--server ID" in (fault.hint or "")
-    assert faults(not_a_server, node(made=made, server=1)) == []
 
 
 def test_a_machine_that_matches_two_servers_is_reported() -> None:
