@@ -16,7 +16,7 @@ from hccl_kit.preflight import on_server
 from hccl_kit.preflight.answer import Answer, from_value
 from hccl_kit.preflight.card_pings import LONGEST, Place, Plan
 from hccl_kit.preflight.card_probe import probe
-from hccl_kit.preflight.card_round import CardRound
+from hccl_kit.preflight.card_state import CardRound
 from hccl_kit.preflight.card_state import from_value as cards_in
 from hccl_kit.preflight.cluster_rules import Round, differences
 from hccl_kit.preflight.facts import answer

@@ -11,8 +11,8 @@ from hccl_kit.base.message import Message
 from hccl_kit.base.wording import listed, plural
 from hccl_kit.preflight import card_readings
 from hccl_kit.preflight.card_pings import Place
-from hccl_kit.preflight.card_readings import Reasons, States, switch_of
-from hccl_kit.preflight.card_round import MAX_SHOWN, CardRound, in_words
+from hccl_kit.preflight.card_readings import switch_of
+from hccl_kit.preflight.card_state import MAX_SHOWN, CardRound, Reasons, States, in_words
 from hccl_kit.preflight.card_verdict import Cause, Kind, Pair, causes
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Finding, finding

@@ -14,12 +14,8 @@ from typing import NamedTuple
 from hccl_kit.base.message import Message
 from hccl_kit.base.origin import Origin
 from hccl_kit.base.wording import counted, listed
-from hccl_kit.preflight.card_pings import Place
-from hccl_kit.preflight.card_state import CardState
+from hccl_kit.preflight.card_state import CardState, Reasons, States
 from hccl_kit.table.document import shown
-
-States = Mapping[Place, CardState]
-Reasons = Mapping[Place, Message]
 
 TOOLKIT = Origin("threshold_config.py of ascend_fd_tk in mind-cluster, 2026-08-21", "2026-11-27")
 OURS = Origin("our choice: no public source has a number for a card", "2026-11-28")

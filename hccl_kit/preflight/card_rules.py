@@ -12,8 +12,7 @@ from hccl_kit.check.rule import Rule
 from hccl_kit.preflight import card_readings
 from hccl_kit.preflight.card_pings import Place
 from hccl_kit.preflight.card_reach import unreachable
-from hccl_kit.preflight.card_readings import Reasons, States
-from hccl_kit.preflight.card_round import MAX_SHOWN, CardRound, in_words
+from hccl_kit.preflight.card_state import MAX_SHOWN, CardRound, Reasons, States, in_words
 from hccl_kit.preflight.cluster_rules import folded
 from hccl_kit.table.finding import Finding, finding
 

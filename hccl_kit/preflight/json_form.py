@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from hccl_kit.preflight.answer import Answer, finding_to_value, to_value
-from hccl_kit.preflight.card_round import CardRound
+from hccl_kit.preflight.card_state import CardRound
 from hccl_kit.table.finding import Finding
 
 JSON_VERSION = 1

@@ -12,8 +12,7 @@ from typing import Literal, NamedTuple
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
-from hccl_kit.selftest.bandwidth import Operator, algorithm_bandwidth
-from hccl_kit.selftest.measured import Collective
+from hccl_kit.selftest.measured import Collective, Operator, algorithm_bandwidth
 
 MAX_ROWS = 10_000
 TOLERANCE = 0.01

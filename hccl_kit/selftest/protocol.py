@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeGuard, get_args
 
 from hccl_kit.base.message import Message
-from hccl_kit.selftest.bandwidth import OPERATORS, Operator
+from hccl_kit.selftest.measured import OPERATORS, Operator
 
 SOCKET = "HCCL_KIT_SELFTEST_SOCKET"
 """The path of the Unix socket at which the agent of a server waits for its ranks."""

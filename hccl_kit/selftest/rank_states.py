@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from hccl_kit.base.message import Message
-from hccl_kit.selftest.bandwidth import Operator
-from hccl_kit.selftest.measured import Loss, LostRank
+from hccl_kit.selftest.measured import Loss, LostRank, Operator
 from hccl_kit.selftest.protocol import Event, Result
 
 

@@ -13,9 +13,8 @@ from hccl_kit.discovery.hccn_ping import Pinged
 from hccl_kit.discovery.hccn_reports import Neighbour
 from hccl_kit.preflight.card_pings import Place, Plan
 from hccl_kit.preflight.card_readings import LIMITS, OURS
-from hccl_kit.preflight.card_round import CardRound, in_words
 from hccl_kit.preflight.card_rules import CARD_RULES
-from hccl_kit.preflight.card_state import CardState
+from hccl_kit.preflight.card_state import CardRound, CardState, in_words
 from hccl_kit.preflight.cluster_rules import Round, differences
 from hccl_kit.table.finding import Finding
 from tests.preflight.clusters import (

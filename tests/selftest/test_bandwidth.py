@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hccl_kit.selftest.bandwidth import OPERATORS, Operator, algorithm_bandwidth, bus_bandwidth, bus_factor
+from hccl_kit.selftest.measured import OPERATORS, Operator, algorithm_bandwidth, bus_bandwidth, bus_factor
 
 
 @pytest.mark.parametrize(

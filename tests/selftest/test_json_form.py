@@ -12,10 +12,9 @@ from jsonschema import Draft202012Validator
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.schemas import load
-from hccl_kit.selftest.bandwidth import OPERATORS
 from hccl_kit.selftest.evidence import Weighed, weigh
 from hccl_kit.selftest.json_form import as_json, assert_comparable, measured_of, read_baseline
-from hccl_kit.selftest.measured import Collective, LostRank, Measured, Split
+from hccl_kit.selftest.measured import OPERATORS, Collective, LostRank, Measured, Split
 from hccl_kit.selftest.verdict import judge
 from tests.selftest.results import broken, healthy, in_passes, slowed
 

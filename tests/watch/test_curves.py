@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hccl_kit.watch.curves import CHARTS, as_svg
+from hccl_kit.watch.html import CHARTS, as_svg
 from hccl_kit.watch.look import Folder
 from tests.watch.made import run
 

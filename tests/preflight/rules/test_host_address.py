@@ -3,7 +3,7 @@
 import pytest
 
 from hccl_kit.preflight.node import CannotTellError
-from hccl_kit.preflight.rules.host_address import another_interface, no_interface
+from hccl_kit.preflight.rules.identity import another_interface, no_interface
 from tests.preflight.nodes import HERE, LINK_LOCAL, NAME, faults, messages, node, table_value
 
 

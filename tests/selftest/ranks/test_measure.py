@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hccl_kit.selftest.bandwidth import OPERATORS, Operator
+from hccl_kit.selftest.measured import OPERATORS, Operator
 from hccl_kit.selftest.protocol import Timing
 from hccl_kit.selftest.ranks.backend import Call
 from hccl_kit.selftest.ranks.measure import Seat, arithmetic, collectives

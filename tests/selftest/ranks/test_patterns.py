@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from hccl_kit.selftest.bandwidth import OPERATORS, Operator
-from hccl_kit.selftest.ranks.patterns import count_of, expected, source
+from hccl_kit.selftest.measured import OPERATORS, Operator
+from hccl_kit.selftest.ranks.measure import count_of, expected, source
 from hccl_kit.selftest.ranks.work import ITEM
 
 pytestmark = pytest.mark.train  # includes numpy
