@@ -15,8 +15,7 @@ from hccl_kit.check.rule import Rule
 from hccl_kit.discovery.npu_smi_info import Process
 from hccl_kit.preflight.node import Node
 from hccl_kit.preflight.probes.cards import here, info, named, physical_ids
-from hccl_kit.preflight.probes.job_of_process import job_of, read
-from hccl_kit.preflight.probes.port_holder import open_files
+from hccl_kit.preflight.probes.port_holder import job_of, open_files, read
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Finding
 
