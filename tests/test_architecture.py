@@ -89,9 +89,7 @@ FLOORS = {
     },
     "preflight": {
         "host_facts": 0,
-        "job_variables": 0,
         "system_settings": 0,
-        "tool_queries": 0,
         "node": 1,
         "site": 6,
         "probes": 2,
@@ -105,7 +103,6 @@ FLOORS = {
         "card_probe": 8,
         "card_readings": 8,
         "cluster_rules": 6,
-        "facts": 6,
         "job": 7,
         "on_server": 10,
         "machine": 9,

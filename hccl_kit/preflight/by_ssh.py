@@ -19,9 +19,8 @@ from hccl_kit.preflight.card_probe import probe
 from hccl_kit.preflight.card_state import CardRound
 from hccl_kit.preflight.card_state import from_value as cards_in
 from hccl_kit.preflight.cluster_rules import Round, differences
-from hccl_kit.preflight.facts import answer
 from hccl_kit.preflight.job import PreflightJob
-from hccl_kit.preflight.machine import Machine, this_machine
+from hccl_kit.preflight.machine import Machine, answer, this_machine
 from hccl_kit.preflight.machine import from_value as machine_in
 from hccl_kit.preflight.node import ATLAS_950
 from hccl_kit.preflight.probes.this_server import find_server

@@ -20,11 +20,10 @@ from hccl_kit.base.errors import KitError
 from hccl_kit.check.engine import check_text
 from hccl_kit.preflight import answer, card_state
 from hccl_kit.preflight.card_probe import probe
-from hccl_kit.preflight.facts import answer as answer_of_node
+from hccl_kit.preflight.machine import answer as answer_of_node
 from hccl_kit.preflight.machine import this_machine
-from hccl_kit.preflight.node import Node
+from hccl_kit.preflight.node import Node, ToolQueries
 from hccl_kit.preflight.probes.this_server import find_server
-from hccl_kit.preflight.tool_queries import ToolQueries
 from hccl_kit.remote.answering import answer_with
 from hccl_kit.table.products import ANY_PRODUCT, any_product, find_product
 from hccl_kit.table.reading import load

@@ -10,9 +10,9 @@ from jsonschema import Draft202012Validator
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.schemas import load
 from hccl_kit.preflight.answer import Answer, from_value, to_value
-from hccl_kit.preflight.facts import answer
 from hccl_kit.preflight.inspection import Report
 from hccl_kit.preflight.json_form import Subject, as_json
+from hccl_kit.preflight.machine import answer
 from hccl_kit.table.finding import Finding
 from tests.preflight.nodes import node
 
