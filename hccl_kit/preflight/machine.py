@@ -27,6 +27,7 @@ from hccl_kit.preflight.card_state import CardState
 from hccl_kit.preflight.inspection import inspect
 from hccl_kit.preflight.node import CannotTellError, Node, ToolQueries
 from hccl_kit.preflight.probes.cards import ids_in_dev, info, physical_ids
+from hccl_kit.preflight.probes.port_holder import read
 from hccl_kit.preflight.rules.card_links import tls_switches
 from hccl_kit.preflight.rules.versions import boards_of_cards
 from hccl_kit.preflight.system_settings import job_variables, system_settings
@@ -77,10 +78,7 @@ def _host(node: Node) -> str | None:
     """The boot id, which all containers of a host share. None if this machine has no card."""
     if not ids_in_dev(node):
         return None
-    try:
-        text = (node.root / "proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-    except (OSError, ValueError):
-        return None
+    text = read(node.root / "proc/sys/kernel/random/boot_id").strip()
     return text if re.fullmatch(r"[0-9a-f-]{36}", text) else None
 
 

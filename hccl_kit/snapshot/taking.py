@@ -14,6 +14,7 @@ from hccl_kit import __version__
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.wording import system_reason
 from hccl_kit.check.engine import check_text
+from hccl_kit.check.result import Report
 from hccl_kit.diagnosis.environment import mask_of
 from hccl_kit.diagnosis.masking import Masker
 from hccl_kit.launch.plan import address_of
@@ -22,7 +23,6 @@ from hccl_kit.preflight.machine import machine_of, node_of_all_cards
 from hccl_kit.preflight.node import Node
 from hccl_kit.remote.probe import Reach
 from hccl_kit.snapshot.document import THIS, Snapshot, masked
-from hccl_kit.table.model import RankTable
 from hccl_kit.table.operations.digest import digest
 from hccl_kit.table.reading import load
 
@@ -41,7 +41,7 @@ def mask_here() -> Masker:
 
 def snapshot_of(node: Node, table: str | None = None, weights: Sequence[str] = ()) -> Snapshot:
     """The snapshot of this machine. Raises KitError if the file of the table or one of the weights cannot be read."""
-    described = described_table(table) if table else None
+    described = described_table(*_checked(table)) if table else None
     digests = weight_digests(weights)
     machine = machine_of(node)
     machine = machine._replace(versions={**machine.versions, "hccl_kit": __version__})
@@ -50,25 +50,33 @@ def snapshot_of(node: Node, table: str | None = None, weights: Sequence[str] = (
 
 def snapshot_over_ssh(table: str, weights: Sequence[str], reach: Reach) -> Snapshot:
     """The snapshot of all servers of a table, numbered in its order. Raises KitError if the table has errors."""
-    read = _read(table)
-    described, digests = described_table(table), weight_digests(weights)
-    machines, silent = machines_of(read, reach)
-    hosts = {name for server in read.servers for name in (server.id, address_of(server))}
+    data, report = _checked(table)
+    if report.table is None or not report.ok:
+        raise KitError(
+            "snapshot.table", "{path} is not a table without errors", fix="hccl-check {path} shows them", path=table
+        )
+    digests = weight_digests(weights)
+    machines, silent = machines_of(report.table, reach)
+    servers = report.table.servers
+    hosts = {name for server in servers for name in (server.id, address_of(server))}
     mask = mask_of(os.environ, socket.gethostname(), *hosts, *(machine.host for machine in machines.values()))
     mask.learn(text for machine in machines.values() for text in machine.variables.values())
-    names = {server.id: f"server {number}" for number, server in enumerate(read.servers)}
+    names = {server.id: f"server {number}" for number, server in enumerate(servers)}
     return Snapshot(
         {name: masked(machines[server], mask) for server, name in names.items() if server in machines},
         {name: mask.text(silent[server]) for server, name in names.items() if server in silent},
-        described,
+        described_table(data, report),
         digests,
     )
 
 
-def described_table(file: str) -> dict[str, Any]:
-    """Facts about a table, without any address."""
+def _checked(file: str) -> tuple[bytes, Report]:
     data, name = load(file)
-    report = check_text(data, name)
+    return data, check_text(data, name)
+
+
+def described_table(data: bytes, report: Report) -> dict[str, Any]:
+    """Facts about a table, without any address."""
     errors = [finding for finding in report.findings if finding.severity == "error"]
     return {
         "format": report.format,
@@ -103,12 +111,3 @@ def _digest(file: str) -> str:
             "snapshot.weights", "cannot read {path}: {reason}", path=file, reason=system_reason(error)
         ) from error
     return made.hexdigest()
-
-
-def _read(file: str) -> RankTable:
-    report = check_text(*load(file))
-    if report.table is None or not report.ok:
-        raise KitError(
-            "snapshot.table", "{path} is not a table without errors", fix="hccl-check {path} shows them", path=file
-        )
-    return report.table

@@ -124,7 +124,7 @@ def _parts(process: Path) -> Iterator[Message]:
     slurm = variables.get("SLURM_JOB_ID", "")
     if slurm.isdecimal():
         yield Message("preflight.slurm-job", "Slurm job {id}", id=_short(slurm))
-    if match := _CONTAINER.search(read(process / "cgroup", 1 << 16)):
+    if match := _CONTAINER.search(read(process / "cgroup")):
         yield Message("preflight.in-container", "container {id}", id=match[1])
     if age := _age(process):
         yield Message("preflight.runs-for", "for {time}", time=age)
@@ -157,8 +157,8 @@ def _short(text: str) -> str:
     return printable(text if len(text) <= _MAX_NAME else f"...{text[-_MAX_NAME:]}")
 
 
-def read(path: Path, size: int) -> str:
-    """The start of a file of a process; "" if it belongs to another user, or the process has ended."""
+def read(path: Path, size: int = 1 << 16) -> str:
+    """The start of a file of the system; "" if it belongs to another user, or its process has ended."""
     try:
         with path.open("rb") as file:
             return file.read(size).decode("utf-8", "replace")

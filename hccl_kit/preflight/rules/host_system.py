@@ -15,6 +15,7 @@ from hccl_kit.launch.assign import AFFINITY
 from hccl_kit.preflight.node import ATLAS_950, CannotTellError, Node
 from hccl_kit.preflight.probes import tools
 from hccl_kit.preflight.probes.cards import ids_in_dev, need_npu
+from hccl_kit.preflight.probes.port_holder import read
 from hccl_kit.preflight.system_settings import GOVERNOR, HUGE_PAGES, system_settings
 from hccl_kit.runtime.worker_env import VISIBLE_DEVICES
 from hccl_kit.table.document import shown
@@ -57,7 +58,7 @@ def unsuitable_kernel(node: Node) -> Iterator[Finding]:
     HCCL:           no code.
     """
     need_npu(node)
-    release = _text(node.root / "proc/sys/kernel/osrelease").strip()
+    release = read(node.root / "proc/sys/kernel/osrelease").strip()
     version = re.match(r"([0-9]{1,3})\.([0-9]{1,3})", release)
     is_old = version is not None and (int(version[1]), int(version[2])) <= NEWEST_WITHOUT_HAVEGED
     if node.table.version == ATLAS_950 and is_old and _is_x86(node.root) and not _runs(node.root, "haveged"):
@@ -152,25 +153,17 @@ def _cores_by_torch_npu(node: Node, value: str) -> Mapping[int, frozenset[int]]:
     ranges = {int(number): cores_in(text) for number, text in _RANGE.findall(value)}
     if ranges:
         return {cards[number]: cores for number, cores in ranges.items() if number < len(cards)}
-    online = sorted(cores_in(_text(node.root / "sys/devices/system/cpu/online")))
+    online = sorted(cores_in(read(node.root / "sys/devices/system/cpu/online")))
     size = len(online) // max(1, len(cards))
     return {card: frozenset(online[at * size : (at + 1) * size]) for at, card in enumerate(cards)} if size else {}
 
 
-def _text(path: Path) -> str:
-    try:
-        with path.open(encoding="utf-8", errors="replace") as file:
-            return file.read(1 << 16)
-    except OSError:
-        return ""
-
-
 def _is_x86(root: Path) -> bool:
-    return re.search(r"^vendor_id\s*:", _text(root / "proc/cpuinfo"), re.MULTILINE) is not None
+    return re.search(r"^vendor_id\s*:", read(root / "proc/cpuinfo"), re.MULTILINE) is not None
 
 
 def _runs(root: Path, name: str) -> bool:
-    return any(_text(path).strip() == name for path in (root / "proc").glob("[0-9]*/comm"))
+    return any(read(path).strip() == name for path in (root / "proc").glob("[0-9]*/comm"))
 
 
 RULES = (

@@ -11,6 +11,7 @@ from pathlib import Path
 from hccl_kit.base.message import Message
 from hccl_kit.check.rule import Rule
 from hccl_kit.preflight.node import Node
+from hccl_kit.preflight.probes.port_holder import read
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Finding, finding
 
@@ -80,7 +81,9 @@ def too_little(node: Node) -> Iterator[Finding]:
                 least=least,
                 why=why,
             )
-    if resource.getrlimit(resource.RLIMIT_CORE)[0] == resource.RLIM_INFINITY and not _core_is_piped(node.root):
+    # To a program such as systemd-coredump, which limits their size.
+    is_piped = read(node.root / "proc/sys/kernel/core_pattern").startswith("|")
+    if resource.getrlimit(resource.RLIMIT_CORE)[0] == resource.RLIM_INFINITY and not is_piped:
         yield finding(
             "HK613.core",
             "ulimit -c is unlimited: every rank that crashes writes all its memory to a file",
@@ -153,14 +156,6 @@ def _is_folder(path: Path) -> bool:
     try:
         return path.is_dir()
     except OSError:  # no permission
-        return False
-
-
-def _core_is_piped(root: Path) -> bool:
-    """Whether core dumps are piped to a program such as systemd-coredump, which limits their size."""
-    try:
-        return (root / "proc/sys/kernel/core_pattern").read_text(encoding="utf-8", errors="replace").startswith("|")
-    except OSError:
         return False
 
 
