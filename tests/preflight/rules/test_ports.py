@@ -63,11 +63,6 @@ def test_the_ports_are_determined_by_the_variables(environ: dict[str, str], expe
     assert list(ports(node(environ=environ))) == expected
 
 
-def test_without_an_address_no_port_is_tried() -> None:
-    with pytest.raises(CannotTellError, match="see HK610"):
-        messages(port_taken, node(environ={"HCCL_IF_IP": "192.0.2.200"}))
-
-
 def put_ranges(root: Path, local: str, reserved: str) -> None:
     folder = root / "proc" / "sys" / "net" / "ipv4"
     folder.mkdir(parents=True)

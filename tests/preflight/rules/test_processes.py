@@ -1,14 +1,11 @@
 """Processes on the cards are reported with id, user and command, and are not touched."""
 
-import os
-import pwd
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from hccl_kit.preflight.rules import processes
 from hccl_kit.preflight.rules.processes import card_in_use
 from tests.preflight.machines import A2, A3, Machine, machine_of, table_of
 from tests.preflight.nodes import faults, messages
@@ -101,11 +98,3 @@ def test_a_real_process_is_not_touched(machine: Machine) -> None:
         assert process.stdin is not None
         process.stdin.close()
     assert process.returncode == 1  # it ended by itself, at the end of its input
-
-
-def test_the_owner_of_a_real_process_is_found(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    uses(machine, (0, os.getpid(), "python"))
-    (machine.root / "proc").symlink_to("/proc")
-    monkeypatch.setattr(processes, "open_files", lambda _folder: None)  # they are not visible
-    (message,) = messages(card_in_use, machine.node())
-    assert f"process {os.getpid()} of user {pwd.getpwuid(os.geteuid()).pw_name} (" in message
