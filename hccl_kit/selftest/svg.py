@@ -8,9 +8,9 @@ from typing import NamedTuple
 from hccl_kit.base.grouped import grouped
 from hccl_kit.base.message import Message
 from hccl_kit.base.translation import translated
+from hccl_kit.selftest.evidence import judged_links
 from hccl_kit.selftest.faults import Fault
 from hccl_kit.selftest.measured import Measured
-from hccl_kit.selftest.quality import judged_links
 from hccl_kit.selftest.rounds import Card, Pair
 from hccl_kit.show.shapes import INK, PALE, WHITE, Piece, columns, label, moved, rectangle, stacked, tooltip
 from hccl_kit.show.text_width import wrapped

@@ -19,6 +19,7 @@ from itertools import chain
 
 from hccl_kit.base.grouped import grouped
 from hccl_kit.base.message import Message
+from hccl_kit.selftest.evidence import SLOW, judged_links, judged_ranks
 from hccl_kit.selftest.faults import (
     Fault,
     JudgedLink,
@@ -32,8 +33,7 @@ from hccl_kit.selftest.faults import (
     uneven_halves,
 )
 from hccl_kit.selftest.measured import Collective, Loss, LostRank, Measured, Operator
-from hccl_kit.selftest.names import Names
-from hccl_kit.selftest.quality import SLOW, judged_links, judged_ranks
+from hccl_kit.selftest.rounds import Names
 
 STALL = 0.05
 """A rank whose process is stopped for this part of the time is at fault."""
