@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeGuard, get_args
 
 from hccl_kit.base.message import Message
+from hccl_kit.base.schemas import object_in
 from hccl_kit.selftest.measured import OPERATORS, Operator
 
 SOCKET = "HCCL_KIT_SELFTEST_SOCKET"
@@ -83,22 +84,13 @@ def encode(fields: Fields) -> bytes:
     return json.dumps(fields, separators=(",", ":")).encode() + b"\n"
 
 
-def decode(line: bytes) -> Fields | None:
-    """The object on a line; None if it is not one."""
-    try:
-        value = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
-
-
 def event_of(line: bytes) -> Event | None:
     """What a line of a rank or an agent reports; None if it names no rank. Lines are not trusted.
 
     By hand and not by a schema: each rank sends three lines a second, and these modules run in the ranks too. A field
     that is not of the form is left out; a result that is not of the form is one with a problem.
     """
-    fields = decode(line) or {}
+    fields = object_in(line) or {}
     rank, step, stopped = (fields.get(name) for name in ("rank", "step", "stopped"))
     if not _is_whole(rank):
         return None

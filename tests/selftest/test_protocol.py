@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hccl_kit.selftest.protocol import Event, Result, Timing, decode, encode, event_of, text_of
+from hccl_kit.selftest.protocol import Event, Result, Timing, encode, event_of, text_of
 
 JSON: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -49,15 +49,6 @@ def test_an_invalid_time_is_refused(seconds: object) -> None:
     assert event is not None
     assert event.result is not None
     assert "cannot be read" in event.result.problem
-
-
-@given(st.binary(max_size=200))
-def test_any_line_is_parsed_or_ignored(line: bytes) -> None:
-    assert decode(line) is None or isinstance(decode(line), dict)
-
-
-def test_deep_nesting_is_not_decoded() -> None:
-    assert decode(b"[" * 100_000) is None
 
 
 @given(JSON)

@@ -139,25 +139,17 @@ def _exec(environ: Environ, product: str) -> Message | None:
     if not re.fullmatch("[0-9]{1,10}", text):
         return None
     seconds = int(text)
-    if mode in ("AIV", "AIV_ONLY") and not 0 < seconds <= MOST_AIV:
+    is_aiv = mode in ("AIV", "AIV_ONLY")
+    most = MOST_AIV if is_aiv else MOST_CCU
+    if (is_aiv or mode.startswith("CCU_")) and (seconds > most or (is_aiv and not seconds)):
         return Message(
-            "HK644.aiv",
+            "HK644.limit",
             "{variable}={seconds}, and {mode_variable}={mode} waits for {most} s at most",
             variable=EXEC,
             seconds=seconds,
             mode_variable=MODE,
             mode=mode,
-            most=MOST_AIV,
-        )
-    if mode.startswith("CCU_") and seconds > MOST_CCU:
-        return Message(
-            "HK644.ccu",
-            "{variable}={seconds}, and {mode_variable}={mode} waits for {most} s at most",
-            variable=EXEC,
-            seconds=seconds,
-            mode_variable=MODE,
-            mode=mode,
-            most=MOST_CCU,
+            most=most,
         )
     if product in ("910", "300i-duo") and seconds % STEP_OF_OLD:
         taken = max(STEP_OF_OLD, seconds // STEP_OF_OLD * STEP_OF_OLD)

@@ -67,7 +67,7 @@ def variables_contradict(node: Node) -> Iterator[Finding]:
     """
     environ = node.environ
     if links := links_contradict(environ):
-        yield Finding(*links)
+        yield links
     chief = [name for name in _CHIEF if name in environ]
     if chief:
         mixed = [name for name in (RANK_TABLE_FILE, *NAMES["rank"][:1], *NAMES["size"][:1]) if name in environ]
