@@ -38,11 +38,10 @@ from hccl_kit.cli.tables import read_table
 from hccl_kit.launch.plan import plan
 from hccl_kit.launch.way import by_ssh
 from hccl_kit.selftest import servers
-from hccl_kit.selftest.evidence import weigh
+from hccl_kit.selftest.evidence import SLOW, weigh
 from hccl_kit.selftest.json_form import as_json
 from hccl_kit.selftest.measured import Measured
-from hccl_kit.selftest.protocol import Ready
-from hccl_kit.selftest.quality import SLOW
+from hccl_kit.selftest.protocol import Event
 from hccl_kit.selftest.rank_states import RankStates
 from hccl_kit.selftest.run import QUICK, measure
 from hccl_kit.selftest.session import Session, session
@@ -83,7 +82,7 @@ def _forget(started: Session) -> None:
     """A run counts only its own stops of processes."""
     before, started.ranks = started.ranks, RankStates(started.ranks.available(), shares_fate=started.ranks.shares_fate)
     for rank in before.available():
-        started.ranks.hear(Ready(rank, before.skipped), time.monotonic())
+        started.ranks.hear(Event(rank, "ready", before.skipped), time.monotonic())
 
 
 def _strike(lab: Hosts, harm: Harm, over: threading.Event) -> None:

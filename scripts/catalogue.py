@@ -48,7 +48,7 @@ TABLES = (HELP, TEXTS, TITLES, SECTIONS, WORDS)
 _PACKAGE = Path(hccl_kit.__file__).parent
 _PAGE = Path(__file__).with_name("error_page.py")
 """Its page of errors is in both languages too."""
-_MAKERS = ("Message", "KitError", "ParseError", "cannot_tell", "verdict")
+_MAKERS = ("Message", "KitError", "ParseError", "cannot_tell", "verdict", "finding", "CannotTellError")
 _EPOCH = datetime(2026, 1, 1, tzinfo=timezone.utc)
 """The date in both files, which are the same for the same messages."""
 

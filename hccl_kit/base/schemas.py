@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import cache
 from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -47,6 +48,14 @@ def loads(text: str | bytes) -> Any:
         return json.loads(text, parse_constant=refuse_constant)
     except RecursionError as error:
         raise ValueError(str(error)) from error
+
+
+def object_in(text: str | bytes) -> dict[str, Any] | None:
+    """The object of a JSON text; None if it is no JSON, another value, or nested too deep. NaN and infinity pass."""
+    with suppress(ValueError, RecursionError):
+        value = json.loads(text)
+        return value if isinstance(value, dict) else None
+    return None
 
 
 _MAX_REASON = 200

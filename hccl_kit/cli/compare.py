@@ -24,10 +24,9 @@ from hccl_kit.base.terminal import printable
 from hccl_kit.base.wording import counted, listed
 from hccl_kit.cli import complain, program
 from hccl_kit.cli.options import add_format
-from hccl_kit.snapshot.comparison import Comparison, compare_servers, compare_snapshots
+from hccl_kit.snapshot.comparison import Comparison, as_text, compare_servers, compare_snapshots
 from hccl_kit.snapshot.compatibility import doubts
 from hccl_kit.snapshot.document import Snapshot, read_snapshot
-from hccl_kit.snapshot.text import as_text
 
 
 class CompareRequest(NamedTuple):

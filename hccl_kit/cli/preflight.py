@@ -39,8 +39,8 @@ from hccl_kit.preflight import by_mpi
 from hccl_kit.preflight.answer import Answer
 from hccl_kit.preflight.by_ssh import check_cards, check_servers, machines_of
 from hccl_kit.preflight.card_pings import plan_of
-from hccl_kit.preflight.card_round import CardRound
 from hccl_kit.preflight.card_rules import CARD_RULES
+from hccl_kit.preflight.card_state import CardRound
 from hccl_kit.preflight.cluster_rules import CLUSTER_RULES
 from hccl_kit.preflight.job import PreflightJob, Refused
 from hccl_kit.preflight.json_form import Subject, as_json

@@ -38,12 +38,10 @@ from hccl_kit.launch.plan import LaunchPlan, plan
 from hccl_kit.launch.way import by_srun, by_ssh
 from hccl_kit.remote.program import python_of, pythons
 from hccl_kit.selftest import servers
-from hccl_kit.selftest.bandwidth import OPERATORS, Operator
-from hccl_kit.selftest.evidence import weigh
+from hccl_kit.selftest.evidence import SLOW, weigh
 from hccl_kit.selftest.hccl_test import collectives_of, read_rows
 from hccl_kit.selftest.json_form import as_json, assert_comparable, read_baseline
-from hccl_kit.selftest.measured import Measured
-from hccl_kit.selftest.quality import SLOW
+from hccl_kit.selftest.measured import OPERATORS, Measured, Operator
 from hccl_kit.selftest.run import FULL, QUICK, measure, on_cards
 from hccl_kit.selftest.servers import BACKENDS, ON_CARDS, SHARES_FATE, cards_of
 from hccl_kit.selftest.session import session

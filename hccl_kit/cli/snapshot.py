@@ -31,8 +31,7 @@ from hccl_kit.cli.options import add_force, add_reach, add_timeout, path_with
 from hccl_kit.cli.output_files import OutputFile, check_new_file, write_files
 from hccl_kit.remote.probe import Reach
 from hccl_kit.snapshot.document import Snapshot, as_json
-from hccl_kit.snapshot.recording import recording_of
-from hccl_kit.snapshot.taking import mask_here, snapshot_of, snapshot_over_ssh, this_node
+from hccl_kit.snapshot.taking import mask_here, recording_of, snapshot_of, snapshot_over_ssh, this_node
 
 
 class SnapshotRequest(NamedTuple):

@@ -41,10 +41,9 @@ from hccl_kit.cli.output_files import check_new_file
 from hccl_kit.cli.tables import needs_table, read_table
 from hccl_kit.remote.probe import Reach
 from hccl_kit.watch import live_dump, run_folder
-from hccl_kit.watch.follow import Source, states
 from hccl_kit.watch.html import as_html
 from hccl_kit.watch.json_form import as_json
-from hccl_kit.watch.look import Folder
+from hccl_kit.watch.look import Folder, Source, states
 from hccl_kit.watch.over_ssh import Servers
 from hccl_kit.watch.text import as_line, as_problem, as_text
 from hccl_kit.watch.view import WatchedJob, problems

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 from hccl_kit.diagnosis.masking import Masker
-from hccl_kit.preflight.job_variables import job_variables
+from hccl_kit.preflight.system_settings import job_variables
 
 _HOST = re.compile(r"HOST|NODELIST|NODENAME|SUBMIT|MASTER_ADDR|HCCL_KIT_SERVER|LAUNCH_NODE|TOPOLOGY_ADDR|URI|URL")
 _USERS = ("USER", "LOGNAME", "SUDO_USER", "SLURM_JOB_USER")

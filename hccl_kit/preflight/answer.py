@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from hccl_kit.base.errors import KitError
+from hccl_kit.base.schemas import mismatch
 from hccl_kit.preflight.inspection import Report
 from hccl_kit.table.finding import Finding
 
@@ -59,8 +61,21 @@ def finding_to_value(finding: Finding) -> dict[str, Any]:
     return {field: getattr(finding, field) for field in _FIELDS}
 
 
-def from_value(value: Mapping[str, Any]) -> Answer:
-    """The answer in a value that matches the schema. Law: `from_value(to_value(a)) == a`."""
+def assert_matches(value: Any, schema: str, part: str) -> None:
+    """Raise KitError if what another process or server sent is not that part of a schema."""
+    if wrong := mismatch(value, schema, part):
+        raise KitError(
+            "preflight.answer-of-process",
+            "the answer does not match the schema: {place}: {reason}",
+            fix="under mpirun, install one version of hccl-kit on all servers",
+            place=wrong.place,
+            reason=wrong.reason,
+        )
+
+
+def from_value(value: Any) -> Answer:
+    """The answer in a value that was sent here. Raises KitError if it is none. Law: `from_value(to_value(a)) == a`."""
+    assert_matches(value, "preflight_report", "server")
     findings = tuple(Finding(**{field: row[field] for field in _FIELDS if field in row}) for row in value["findings"])
     skipped = tuple((row["rule"], row["reason"]) for row in value["skipped"])
     server = value["server"]

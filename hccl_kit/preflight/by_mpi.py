@@ -12,13 +12,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.grouped import grouped
 from hccl_kit.base.message import Message
 from hccl_kit.base.wording import row
 from hccl_kit.discovery.mpi_group import MpiGroup
-from hccl_kit.preflight.answer import Answer, to_value
+from hccl_kit.preflight.answer import Answer, from_value, to_value
 from hccl_kit.preflight.cluster_rules import Round, differences
 from hccl_kit.preflight.job import PreflightJob, Refused
-from hccl_kit.preflight.json_form import answer_in
 from hccl_kit.preflight.site_rules import answer_here
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Finding
@@ -63,7 +63,7 @@ def compare_servers(
     `messages` are those of the processes in their order. Raises KitError if one is not valid, or if several
     processes checked one server.
     """
-    answers = [answer_in(message["answer"]) for message in messages]
+    answers = [from_value(message["answer"]) for message in messages]
     _refuse_duplicates([answer.server for answer in answers])
     now = messages[0]["window"][2]
     pairs = zip(answers, messages, strict=True)
@@ -96,10 +96,7 @@ def _ahead(window: Sequence[float], now: float) -> float:
 
 def _refuse_duplicates(servers: Sequence[str]) -> None:
     """Raises KitError if several processes have checked one server; "" is a machine that is none of the table."""
-    processes: dict[str, list[int]] = {}
-    for number, server in enumerate(servers):
-        processes.setdefault(server, []).append(number)
-    for server, numbers in processes.items():
+    for server, numbers in grouped((server, number) for number, server in enumerate(servers)).items():
         if server and len(numbers) > 1:
             raise KitError(
                 "preflight.several-processes",

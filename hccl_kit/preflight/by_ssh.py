@@ -5,24 +5,22 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.interruptible import interruptible
 from hccl_kit.base.message import reason_of
 from hccl_kit.base.schemas import loads
 from hccl_kit.launch.plan import address_of
-from hccl_kit.preflight import cards_on_server
-from hccl_kit.preflight.answer import Answer
+from hccl_kit.preflight import on_server
+from hccl_kit.preflight.answer import Answer, from_value
 from hccl_kit.preflight.card_pings import LONGEST, Place, Plan
 from hccl_kit.preflight.card_probe import probe
-from hccl_kit.preflight.card_round import CardRound
-from hccl_kit.preflight.card_state import CardsAnswer, from_value
+from hccl_kit.preflight.card_state import CardRound
+from hccl_kit.preflight.card_state import from_value as cards_in
 from hccl_kit.preflight.cluster_rules import Round, differences
-from hccl_kit.preflight.facts import answer
 from hccl_kit.preflight.job import PreflightJob
-from hccl_kit.preflight.json_form import answer_in
-from hccl_kit.preflight.machine import Machine, this_machine
+from hccl_kit.preflight.machine import Machine, answer, this_machine
 from hccl_kit.preflight.machine import from_value as machine_in
 from hccl_kit.preflight.node import ATLAS_950
 from hccl_kit.preflight.probes.this_server import find_server
@@ -33,8 +31,8 @@ from hccl_kit.table.finding import Finding
 from hccl_kit.table.model import RankTable, Server
 
 PACKAGES = ("agent", "base", "check", "discovery", "launch", "preflight", "remote", "runtime", "table")
-"""What `on_server`, `cards_on_server` and `machine_on_server` import."""
-_Local = TypeVar("_Local")
+"""What `on_server` imports."""
+_Answer = TypeVar("_Answer")
 
 
 def check_servers(job: PreflightJob, server: str | None, reach: Reach) -> tuple[list[Answer], tuple[Finding, ...]]:
@@ -43,18 +41,16 @@ def check_servers(job: PreflightJob, server: str | None, reach: Reach) -> tuple[
     `server` names this one. Raises KitError if the table names no hosts.
     """
     this = job.node(os.environ, server)
-    path = [str(job.path)] if job.path else []
-    words = (job.product.name, *path)
+    words = (job.product.name, *([str(job.path)] if job.path else []))
     servers = _Servers(job.table, this.server, reach)
-    here, replies = servers.ask("preflight.on_server", words, lambda: answer(this), job.data)
-    others = {server.id: server for server in job.table.servers if server.id in replies}
-    by_id = {name: _answer(server, replies[name]) for name, server in others.items()}
-    ahead = {name: _ahead(by_id[name], reply) for name, reply in replies.items()}
-    if here:
-        by_id[here.server] = here
-    answers = [by_id[server.id] for server in job.table.servers]
-    answered = [answer for answer in answers if answer.error is None]
-    return answers, differences(Round(answered, job.digest, ahead, job.path))
+    answered, silent, replies = servers.ask(on_server.SERVER, words, lambda: answer(this), from_value, job.data)
+    ahead = {name: _ahead(answered[name].clock, reply) for name, reply in replies.items() if name in answered}
+    answers = [
+        answered[name]._replace(server=name) if name in answered else Answer(name, error=silent[name])
+        for name in (server.id for server in job.table.servers)
+    ]
+    without_errors = [answer for answer in answers if answer.error is None]
+    return answers, differences(Round(without_errors, job.digest, ahead, job.path))
 
 
 def check_cards(job: PreflightJob, server: str | None, reach: Reach, plan: Plan) -> CardRound:
@@ -65,23 +61,19 @@ def check_cards(job: PreflightJob, server: str | None, reach: Reach, plan: Plan)
     """
     this = job.node(os.environ, server)
     patient = reach._replace(timeout=reach.timeout + plan.rounds * LONGEST)
-    words = (job.product.name, cards_on_server.ALL if plan.all_pairs else cards_on_server.RAIL)
-    servers = _Servers(job.table, this.server, patient)
-    here, replies = servers.ask(
-        "preflight.cards_on_server", words, lambda: probe(this, all_pairs=plan.all_pairs), job.data
+    words = (job.product.name, on_server.ALL if plan.all_pairs else on_server.RAIL)
+    answered, silent, _ = _Servers(job.table, this.server, patient).ask(
+        on_server.CARDS, words, lambda: probe(this, all_pairs=plan.all_pairs), cards_in, job.data
     )
-    by_id = {name: _cards_answer(reply) for name, reply in replies.items()}
-    if here and this.server:
-        by_id[this.server.id] = here
     return CardRound(
-        {Place(name, card): state for name, answer in by_id.items() for card, state in answer.states.items()},
+        {Place(name, card): state for name, answer in answered.items() for card, state in answer.states.items()},
         [
             (Place(name, card), target, link, pinged)
-            for name, answer in by_id.items()
+            for name, answer in answered.items()
             for card, target, link, pinged in answer.pings
         ],
         plan,
-        {name: answer.error for name, answer in by_id.items() if answer.error is not None},
+        {**silent, **{name: answer.error for name, answer in answered.items() if answer.error is not None}},
     )
 
 
@@ -91,14 +83,7 @@ def machines_of(table: RankTable, reach: Reach, server: str | None = None) -> tu
     Raises KitError if the table names no hosts.
     """
     this = find_server(table, server or os.environ.get(SERVER))
-    here, replies = _Servers(table, this, reach).ask("preflight.machine_on_server", (), this_machine)
-    machines = {this.id: here} if this and here else {}
-    silent = {}
-    for name, reply in replies.items():
-        try:
-            machines[name] = machine_in(loads(reply.document()))
-        except (ValueError, KitError) as error:
-            silent[name] = reason_of(error)
+    machines, silent, _ = _Servers(table, this, reach).ask(on_server.MACHINE, (), this_machine, machine_in)
     return machines, silent
 
 
@@ -110,12 +95,16 @@ class _Servers(NamedTuple):
     reach: Reach
 
     def ask(
-        self, module: str, words: Sequence[str], local: Callable[[], _Local], stdin: bytes = b""
-    ) -> tuple[_Local | None, dict[str, Reply]]:
-        """The answer of this server, if it is one of the table, and the replies of the others by their id.
+        self,
+        kind: str,
+        words: Sequence[str],
+        local: Callable[[], _Answer],
+        parsed: Callable[[Any], _Answer],
+        stdin: bytes = b"",
+    ) -> tuple[dict[str, _Answer], dict[str, str], dict[str, Reply]]:
+        """The answers of the servers by their id, also of this one; why others have none; and all replies.
 
-        The others are asked by `module`, with their id before the `words`. Raises KitError if the
-        table names no hosts.
+        The others are asked by `on_server` with these words. Raises KitError if the table names no hosts.
         """
         if self.table.version == ATLAS_950:
             raise KitError(
@@ -124,34 +113,25 @@ class _Servers(NamedTuple):
                 fix="mpirun --map-by ppr:1:node hccl-kit preflight TABLE --mpi",
             )
         others = [server for server in self.table.servers if server is not self.this]
-        hosts = [Host(server.id, address_of(server), (server.id, *words)) for server in others]
+        hosts = [Host(server.id, address_of(server), (kind, server.id, *words)) for server in others]
 
-        def ask() -> tuple[_Local | None, list[Reply]]:
+        def ask() -> tuple[dict[str, _Answer], list[Reply]]:
             with ThreadPoolExecutor(1) as side:
-                here = side.submit(local) if self.this else None
-                replies = Probe(module, PACKAGES).ask(self.reach, hosts, stdin)
-                return here.result() if here else None, replies
+                here = {self.this.id: side.submit(local)} if self.this else {}
+                replies = Probe("preflight.on_server", PACKAGES).ask(self.reach, hosts, stdin)
+                return {name: answer.result() for name, answer in here.items()}, replies
 
-        answer_here, replies = interruptible(ask)
-        return answer_here, {server.id: reply for server, reply in zip(others, replies, strict=True)}
-
-
-def _cards_answer(reply: Reply) -> CardsAnswer:
-    try:
-        return from_value(loads(reply.document()))
-    except (ValueError, KitError) as error:
-        return CardsAnswer(error=reason_of(error))
-
-
-def _answer(server: Server, reply: Reply) -> Answer:
-    try:
-        return answer_in(loads(reply.document()))._replace(server=server.id)
-    except (ValueError, KitError) as error:
-        return Answer(server.id, error=reason_of(error))
+        here, in_order = interruptible(ask)
+        replies = {server.id: reply for server, reply in zip(others, in_order, strict=True)}
+        answered, silent = dict[str, _Answer](), dict[str, str]()
+        for name, reply in replies.items():
+            try:
+                answered[name] = parsed(loads(reply.document()))
+            except (ValueError, KitError) as error:
+                silent[name] = reason_of(error)
+        return answered | here, silent, replies
 
 
-def _ahead(given: Answer, reply: Reply) -> float:
+def _ahead(clock: float, reply: Reply) -> float:
     """By how many seconds the clock there is ahead of ours at least; negative if it is behind."""
-    if given.error is not None:
-        return 0.0
-    return max(0.0, given.clock - reply.ended) or min(0.0, given.clock - reply.started)
+    return max(0.0, clock - reply.ended) or min(0.0, clock - reply.started)

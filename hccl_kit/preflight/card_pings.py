@@ -7,11 +7,11 @@ Inside a super pod of Atlas A3 they ask over HCCS, and over RoCE only between su
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.network import ip_of
 from hccl_kit.discovery.hccn_ping import Link
 from hccl_kit.preflight.node import ATLAS_950
 from hccl_kit.table.document import shown
@@ -149,9 +149,8 @@ def _rows(servers: Sequence[Server], address: Callable[[Device], str | None]) ->
 def _roce_address(device: Device) -> str | None:
     """The first address of the network port; None if the table has only that inside the super pod."""
     text = (device.ip or "").partition(",")[0].partition("%")[0].strip()
-    try:
-        address = ipaddress.ip_address(text)
-    except ValueError:
+    address = ip_of(text)
+    if address is None:
         return None
     if device.sdid is not None and address.version == 4 and _sdid(address.packed) == device.sdid:
         return None

@@ -14,10 +14,9 @@ from hccl_kit.discovery import driver_tool, hccn_ping, hccn_reports, hccn_state,
 from hccl_kit.discovery.driver_tool import HangError, NoAnswerError, excerpt, query_each
 from hccl_kit.preflight.card_pings import Ping, Place, rounds_of
 from hccl_kit.preflight.card_state import CardsAnswer, CardState
-from hccl_kit.preflight.node import CannotTellError, Node
+from hccl_kit.preflight.node import CannotTellError, Node, ToolQueries
 from hccl_kit.preflight.probes import tools
 from hccl_kit.preflight.probes.cards import here, info, physical_ids
-from hccl_kit.preflight.tool_queries import ToolQueries
 
 ERRORS = ("mac_rx_fcs_err_pkt_num", "mac_rx_bad_pkt_num", "roce_new_pkt_rty_num", "roce_rx_err_pkt_num")
 """Counters that rise with each damaged or repeated packet; `-stat -g` has them since the start of the card."""

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from hccl_kit.base.grouped import grouped
 from hccl_kit.base.message import Message
 from hccl_kit.base.wording import listed, plural
 from hccl_kit.preflight import card_readings
 from hccl_kit.preflight.card_pings import Place
-from hccl_kit.preflight.card_readings import Reasons, States, switch_of
-from hccl_kit.preflight.card_round import MAX_SHOWN, CardRound, in_words
+from hccl_kit.preflight.card_readings import switch_of
+from hccl_kit.preflight.card_state import MAX_SHOWN, CardRound, Reasons, States, in_words
 from hccl_kit.preflight.card_verdict import Cause, Kind, Pair, causes
 from hccl_kit.table.document import shown
-from hccl_kit.table.finding import Finding
+from hccl_kit.table.finding import Finding, finding
 
 
 def unreachable(subject: CardRound) -> Iterator[Finding]:
@@ -37,10 +38,7 @@ def unreachable(subject: CardRound) -> Iterator[Finding]:
             for source, target, of_link, pinged in subject.pings
             if of_link == link and pinged.reason is None
         }
-        made = defaultdict[Place, int](int)
-        for pair in results:
-            for place in pair:
-                made[place] += 1
+        made = Counter(place for pair in results for place in pair)
         known = causes(results, bad.keys())
         for cause in known:
             if cause.kind != "pair":
@@ -171,19 +169,16 @@ _HINTS = {
 def _pairs(of_pairs: Sequence[Cause], link: str) -> Iterator[Finding]:
     """The pings whose two ends cannot be told apart, by pair of servers."""
     failed = [pair for cause in of_pairs for pair in cause.failed]
-    by_servers = defaultdict[frozenset[str], list[Pair]](list)
-    for pair in failed:
-        by_servers[frozenset(place.server for place in pair)].append(pair)
+    by_servers = grouped((frozenset(place.server for place in pair), pair) for pair in failed)
     texts = [_between(pairs) for pairs in by_servers.values()]
     if texts:
-        message = Message(
+        yield finding(
             "HK663.pair",
             "{failed} failed, and nothing tells which end is at fault: {pairs}",
+            fix="--all-pairs tries more; look at the cables and addresses of both ends",
             failed=_pings(len(failed), link),
             pairs=listed(texts, MAX_SHOWN),
         )
-        hint = Message("HK663.pair.fix", "--all-pairs tries more; look at the cables and addresses of both ends")
-        yield Finding(message, hint)
 
 
 def _pings(number: int, link: str) -> Message:

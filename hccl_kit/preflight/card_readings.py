@@ -1,6 +1,6 @@
-"""What is wrong with the port, the cable or the memory of a card, by its readings: pure functions of all cards.
+"""Rules HK664 to HK669: what is wrong with the port, the cable or the memory of a card, by its readings.
 
-Each gives the cards that are not well, with the reason in words.
+Each is a pure function of all cards, and gives those that are not well, with the reason in words.
 """
 
 from __future__ import annotations
@@ -14,12 +14,8 @@ from typing import NamedTuple
 from hccl_kit.base.message import Message
 from hccl_kit.base.origin import Origin
 from hccl_kit.base.wording import counted, listed
-from hccl_kit.preflight.card_pings import Place
-from hccl_kit.preflight.card_state import CardState
+from hccl_kit.preflight.card_state import CardState, Reasons, States
 from hccl_kit.table.document import shown
-
-States = Mapping[Place, CardState]
-Reasons = Mapping[Place, Message]
 
 TOOLKIT = Origin("threshold_config.py of ascend_fd_tk in mind-cluster, 2026-08-21", "2026-11-27")
 OURS = Origin("our choice: no public source has a number for a card", "2026-11-28")
@@ -54,7 +50,15 @@ _BUSY, _SLOW = 90, 0.9
 
 
 def weak_optics(states: States) -> Reasons:
-    """The cards whose optical module has a reading beyond its limit, or lanes that differ too much."""
+    """The optical module of a card is beyond its limits.
+
+    What:           power, bias or signal-to-noise ratio of a lane is outside the alarm limits of MindCluster's toolkit,
+                    a flag shows a lost signal, or the lanes differ by more than 3 dB.
+    Why it matters: packets are damaged and sent again: the slowest card sets the speed of all, or the link is lost.
+    Example:        card 5 of 10.0.0.3: Rx Power2 0.02 mW (accepted: 0.1445 to 2.3)
+    Fix:            clean the connectors, then replace the module or the cable; low Rx Power can be the other end.
+    HCCL:           no code; EI0006 or EI0009 if the link is lost.
+    """
     reasons = {}
     for place, state in states.items():
         if wrong := [*_beyond(state.optics or {}), *_uneven(state.optics or {})]:
@@ -63,7 +67,15 @@ def weak_optics(states: States) -> Reasons:
 
 
 def flapping(states: States) -> Reasons:
-    """The cards whose link is lost again and again, or was lost during the pings."""
+    """The link of a card is lost again and again.
+
+    What:           hccn_tool -link_stat records three or more losses of the link within a day, or its count rose during
+                    this check.
+    Why it matters: each loss stops an operator of HCCL for seconds, or ends the job.
+    Example:        card 2 of 10.0.0.9: its link was lost 4 times within a day
+    Fix:            replace the cable or the optical module; look at the log of the switch port.
+    HCCL:           EI0009, error CQE, when a job runs.
+    """
     reasons = {}
     for place, state in states.items():
         recent = sum(age <= DAY for age in state.history.downs) if state.history else 0
@@ -77,7 +89,15 @@ def flapping(states: States) -> Reasons:
 
 
 def wrong_cables(states: States) -> Reasons:
-    """The cards whose cable ends at a card, or at a switch of another rail."""
+    """The cable of a card ends in the wrong place.
+
+    What:           by LLDP a cable ends at another card, or at a switch whose other cables are from another rail.
+    Why it matters: cards of one rail are expected at one switch: with crossed cables they do not reach each other, or
+                    only through switches that are not meant for it.
+    Example:        card 0 of 10.0.0.4: its cable ends at "leaf-1", where the cards 1 of other servers are
+    Fix:            swap the cables; hccn_tool -i N -lldp -g shows where each ends.
+    HCCL:           no code; EI0006 if the networks of the rails are not connected.
+    """
     systems = defaultdict[str, Counter[int]](Counter)
     for place, state in states.items():
         if state.neighbour and not state.neighbour.is_card:
@@ -101,7 +121,14 @@ def wrong_cables(states: States) -> Reasons:
 
 
 def damaged_packets(states: States) -> Reasons:
-    """The cards at which damaged packets arrived during the pings."""
+    """Damaged packets arrive at a card.
+
+    What:           a counter of packets with a wrong checksum rose between the two readings of this check.
+    Why it matters: these packets are sent again, which makes every operator with this card slow.
+    Example:        card 1 of 10.0.0.2: 37 packets damaged during this check (mac_rx_fcs_err_pkt_num)
+    Fix:            the cable, the module of the card, or that of the switch port is bad.
+    HCCL:           no code; EI0009 if repeating does not help.
+    """
     reasons = {}
     for place, state in states.items():
         rose = {name: (state.counters or {}).get(name, 0) for name in DAMAGE}
@@ -114,7 +141,14 @@ def damaged_packets(states: States) -> Reasons:
 
 
 def memory_errors(states: States) -> Reasons:
-    """The cards whose memory has errors that could not be corrected, since their start."""
+    """The memory of a card has errors that cannot be corrected.
+
+    What:           npu-smi info -t ecc counts double-bit errors since the start of the card.
+    Why it matters: the program that uses the page ends, with 507054 or a wrong result.
+    Example:        card 6 of 10.0.0.5: 2 errors of memory that could not be corrected since its start
+    Fix:            restart the card, which takes the pages out of use; if the number grows, replace the card.
+    HCCL:           no code; the runtime stops with 507054.
+    """
     reasons = {}
     for place, state in states.items():
         count = sum(number for name, number in (state.memory or {}).items() if name.endswith(_DOUBLE_BIT))
@@ -132,7 +166,15 @@ def memory_errors(states: States) -> Reasons:
 
 
 def slowed(states: States) -> Reasons:
-    """The cards that are busy and run below their rated clock. Of an idle card nothing can be said."""
+    """A busy card runs below its rated clock.
+
+    What:           npu-smi shows a card that is at least 90 % busy with less than 90 % of its rated clock. npu-smi has
+                    no field for the reason. A card that is idle lowers its clock too, so nothing is said about it.
+    Why it matters: the slowest card sets the speed of the job.
+    Example:        card 0 of 10.0.0.8: 1200 MHz of 1800, though it is busy
+    Fix:            look at its temperature and power: npu-smi info -t temp -i NPU, npu-smi info -t power -i NPU.
+    HCCL:           no code.
+    """
     reasons = {}
     for place, state in states.items():
         clock = state.clock or {}

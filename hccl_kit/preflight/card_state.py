@@ -1,16 +1,20 @@
-"""What is known of the network port and the memory of a card, and what its pings said. It travels as JSON."""
+"""What is known of the network port and the memory of cards, and what their pings said. It travels as JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from hccl_kit.base.errors import KitError
-from hccl_kit.base.schemas import mismatch
+from hccl_kit.base.grouped import grouped
+from hccl_kit.base.message import Message
+from hccl_kit.base.wording import joined
 from hccl_kit.discovery.hccn_ping import Pinged
 from hccl_kit.discovery.hccn_reports import LinkHistory, Neighbour
-from hccl_kit.preflight.card_pings import Place
+from hccl_kit.preflight.answer import assert_matches
+from hccl_kit.preflight.card_pings import Place, Plan
+from hccl_kit.preflight.cluster_rules import folded
+from hccl_kit.preflight.probes.cards import named
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
 
@@ -33,6 +37,11 @@ class CardState(NamedTuple):
     memory: Mapping[str, int] | None = None
     clock: Mapping[str, int] | None = None
     unread: Mapping[str, str] = NOTHING
+
+
+States = Mapping[Place, CardState]
+Reasons = Mapping[Place, Message]
+"""The cards that are not well, with the reason."""
 
 
 class CardsAnswer(NamedTuple):
@@ -64,13 +73,7 @@ def from_value(value: Any) -> CardsAnswer:
 
     Law: `from_value(to_value(answer)) == answer`.
     """
-    if wrong := mismatch(value, "preflight_report", "cards"):
-        raise KitError(
-            "preflight.cards-answer",
-            "the answer does not match the schema: {place}: {reason}",
-            place=wrong.place,
-            reason=wrong.reason,
-        )
+    assert_matches(value, "preflight_report", "cards")
     states = {int(card): _state(state) for card, state in value["cards"].items()}
     pings = [
         (card, Place(server, other), link, Pinged(sent, received, fastest, reason))
@@ -85,4 +88,30 @@ def _state(value: Mapping[str, Any]) -> CardState:
     return state._replace(
         history=LinkHistory(tuple(history["downs"]), history["down_count"]) if history else None,
         neighbour=Neighbour(**{name: neighbour[name] for name in Neighbour._fields}) if neighbour else None,
+    )
+
+
+MAX_SHOWN = 8
+"""Reasons, and pairs of servers, in the findings of one rule; the JSON form has every ping."""
+
+
+class CardRound(NamedTuple):
+    """The states of all cards that were read, all pings, and the plan that they follow.
+
+    `silent` are the servers whose cards were not asked, with the reason.
+    """
+
+    states: States
+    pings: Sequence[tuple[Place, Place, str, Pinged]]
+    plan: Plan = Plan()
+    silent: Mapping[str, str] = NOTHING
+
+
+def in_words(places: Iterable[Place]) -> str:
+    """`card 3 of 10.0.0.2 and cards 0 to 7 of 10.0.0.[3-5]`; servers with the same cards are together."""
+    cards = grouped(places)
+    servers = grouped((tuple(sorted({*ids})), server) for server, ids in cards.items())
+    return joined(
+        Message("preflight.cards-of", "{cards} of {servers}", cards=named(ids), servers=folded(names))
+        for ids, names in servers.items()
     )

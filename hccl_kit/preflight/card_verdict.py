@@ -11,6 +11,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Set
 from itertools import chain
 from typing import Literal, NamedTuple
 
+from hccl_kit.base.grouped import grouped
 from hccl_kit.preflight.card_pings import Place
 
 Pair = tuple[Place, Place]
@@ -94,11 +95,12 @@ def _dead(group: _Group) -> _Step:
     def step(pings: Pings) -> Iterator[Cause]:
         alive = _places(pings.answered)
         living = {group.name(place) for place in alive}
-        by_name = defaultdict[Hashable, list[Pair]](list)
-        for pair in sorted(pings.failed):
-            for name in dict.fromkeys(map(group.name, pair)):
-                if name not in living:
-                    by_name[name].append(pair)
+        by_name = grouped(
+            (name, pair)
+            for pair in sorted(pings.failed)
+            for name in dict.fromkeys(map(group.name, pair))
+            if name not in living
+        )
         for name, pairs in by_name.items():
             cards = {place for place in _places(pairs) if group.name(place) == name}
             witnesses = alive if group is _RAIL else alive & _places(pairs)
@@ -135,12 +137,10 @@ def _sides(pings: Pings) -> Iterator[Cause]:
         first, second = (side.get(place, place) for place in pair)
         if first != second:
             between[frozenset((first, second))].append(pair)
-    members = defaultdict[Place, set[Place]](set)
-    for place, root in side.items():
-        members[root].add(place)
+    members = {root: {*places} for root, places in grouped((root, place) for place, root in side.items()).items()}
     wide: dict[tuple[frozenset[str], frozenset[str]], list[tuple[set[Place], set[Place], list[Pair]]]] = {}
     for roots, pairs in between.items():
-        one, other = sorted((members[root] for root in roots), key=lambda cards: (len(cards), sorted(cards)))
+        one, other = sorted((members.get(root, set()) for root in roots), key=lambda cards: (len(cards), sorted(cards)))
         if len(one) > 1:
             servers = [frozenset(place.server for place in cards) for cards in (one, other)]
             wide.setdefault((servers[0], servers[1]), []).append((one, other, pairs))
@@ -169,10 +169,7 @@ def _loss(pings: Pings) -> Iterator[Cause]:
 
 
 def _pairs(pings: Pings) -> Iterator[Cause]:
-    both = defaultdict[frozenset[Place], list[Pair]](list)
-    for pair in sorted(pings.failed):
-        both[frozenset(pair)].append(pair)
-    for pairs in both.values():
+    for pairs in grouped((frozenset(pair), pair) for pair in sorted(pings.failed)).values():
         yield Cause("pair", pairs[0][:1], tuple(pairs), pairs[0][1:])
 
 
@@ -181,11 +178,7 @@ def _places(pairs: Set[Pair] | list[Pair] | tuple[Pair, ...]) -> set[Place]:
 
 
 def _by_place(pairs: Set[Pair]) -> dict[Place, list[Pair]]:
-    by_place = defaultdict[Place, list[Pair]](list)
-    for pair in sorted(pairs):
-        for place in pair:
-            by_place[place].append(pair)
-    return by_place
+    return grouped((place, pair) for pair in sorted(pairs) for place in pair)
 
 
 def _components(pairs: Set[Pair]) -> dict[Place, Place]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.grouped import grouped
 from hccl_kit.base.hostlist import fold
 from hccl_kit.base.message import Message
 from hccl_kit.base.wording import counted, listed, sentences
@@ -14,7 +15,7 @@ from hccl_kit.check.rule import Rule, run
 from hccl_kit.preflight.answer import ABSENT, FRAMEWORK, HOST, TABLE, TLS, Answer
 from hccl_kit.preflight.probes.cards import span
 from hccl_kit.table.document import shown
-from hccl_kit.table.finding import Finding
+from hccl_kit.table.finding import Finding, finding
 from hccl_kit.table.products import ANY_PRODUCT
 
 SKEW = 1.0
@@ -66,10 +67,12 @@ def table_differs(answered: Round) -> Iterator[Finding]:
         answer.server for answer in answered.answers if answer.facts.get(TABLE, ABSENT) not in (ABSENT, answered.digest)
     ]
     if others:
-        message = Message(
-            "HK615.different-tables", "the table on {servers} differs from the checked table", servers=folded(others)
+        yield finding(
+            "HK615.different-tables",
+            "the table on {servers} differs from the checked table",
+            fix="copy it there; hccl-kit diff shows how they differ",
+            servers=folded(others),
         )
-        yield Finding(message, Message("HK615.fix", "copy it there; hccl-kit diff shows how they differ"))
 
 
 def versions_differ(answered: Round) -> Iterator[Finding]:
@@ -177,14 +180,12 @@ def table_absent(answered: Round) -> Iterator[Finding]:
     """
     absent = [answer.server for answer in answered.answers if answer.facts.get(TABLE) == ABSENT]
     if absent:
-        yield Finding(
-            Message(
-                "HK661.missing-table",
-                "there is no readable table at {path} on {servers}",
-                path=shown(str(answered.path)),
-                servers=folded(absent),
-            ),
-            Message("HK661.fix", "copy it there"),
+        yield finding(
+            "HK661.missing-table",
+            "there is no readable table at {path} on {servers}",
+            fix="copy it there",
+            path=shown(str(answered.path)),
+            servers=folded(absent),
         )
 
 
@@ -199,18 +200,13 @@ def one_host_twice(answered: Round) -> Iterator[Finding]:
                     cards; with hostNetwork both have that address.
     HCCL:           EI0014 (device_ip), EI0006, or 103900 of HIXL.
     """
-    hosts: dict[str, list[str]] = {}
-    for server, host in _fact(answered, HOST).items():
-        hosts.setdefault(host, []).append(server)
-    for servers in hosts.values():
+    for servers in grouped((host, server) for server, host in _fact(answered, HOST).items()).values():
         if len(servers) > 1:
-            yield Finding(
-                Message(
-                    "HK662.one-host",
-                    "{servers} are several servers in the table, but one host",
-                    servers=folded(servers),
-                ),
-                Message("HK662.fix", "give them one server_id, or take one container with all their cards"),
+            yield finding(
+                "HK662.one-host",
+                "{servers} are several servers in the table, but one host",
+                fix="give them one server_id, or take one container with all their cards",
+                servers=folded(servers),
             )
 
 
@@ -232,9 +228,7 @@ def _one_release(name: str) -> Message:
 
 def _unlike(name: str, values: Mapping[str, str], hint: Message) -> Iterator[Finding]:
     """One finding if the values of the servers differ, the most frequent value first."""
-    by_value: dict[str, list[str]] = {}
-    for server, value in values.items():
-        by_value.setdefault(value, []).append(server)
+    by_value = grouped((value, server) for server, value in values.items())
     if len(by_value) > 1:
         groups = sorted(by_value.items(), key=lambda pair: -len(pair[1]))
         parts = [
@@ -243,9 +237,7 @@ def _unlike(name: str, values: Mapping[str, str], hint: Message) -> Iterator[Fin
         rest = [server for _, servers in groups[MAX_VALUES:] for server in servers]
         if rest:
             parts.append(_on_servers(counted(len(groups) - MAX_VALUES, "other value"), rest))
-        yield Finding(
-            Message("preflight.difference", "{name} differs: {values}", name=name, values=sentences(parts)), hint
-        )
+        yield finding("preflight.difference", "{name} differs: {values}", hint=hint, name=name, values=sentences(parts))
 
 
 def _on_servers(value: str, servers: Sequence[str]) -> Message:

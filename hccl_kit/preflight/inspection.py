@@ -10,7 +10,7 @@ from hccl_kit.base.message import Message
 from hccl_kit.check.rule import Rule, run
 from hccl_kit.preflight.node import NO_SERVER, CannotTellError, Node
 from hccl_kit.preflight.rules import NODE_RULES
-from hccl_kit.table.finding import Finding
+from hccl_kit.table.finding import Finding, finding
 
 MAX_FINDINGS = 100
 """Maximum findings per rule."""
@@ -42,25 +42,24 @@ def inspect(node: Node, rules: Iterable[Rule[[Node]]] = NODE_RULES) -> Report:
             findings += _findings(rule, node)
             checked.append(rule.id)
         except CannotTellError as error:
-            skipped.append((rule.id, error.reason))
+            skipped.append((rule.id, error.message))
     return Report(node.server.id if node.server else None, tuple(findings), tuple(checked), tuple(skipped))
 
 
 def _findings(rule: Rule[[Node]], node: Node) -> Iterator[Finding]:
     """At most MAX_FINDINGS; an error that stops the check comes after what it had found."""
     try:
-        for number, finding in enumerate(run([rule], node.product.name, node)):
+        for number, made in enumerate(run([rule], node.product.name, node)):
             if number == MAX_FINDINGS:
-                message = Message(
-                    "preflight.many-findings", "only the first {most} of these are listed", most=MAX_FINDINGS
+                yield rule.complete(
+                    finding("preflight.many-findings", "only the first {most} of these are listed", most=MAX_FINDINGS)
                 )
-                yield rule.complete(Finding(message))
                 return
-            yield finding
+            yield made
+    except CannotTellError:
+        raise
     except KitError as error:
         yield rule.complete(Finding(error.message, error.hint))
     except OSError as error:
         place = error.filename or Message("preflight.this-machine", "this machine")
-        yield rule.complete(
-            Finding(Message("preflight.not-read", "{place}: {reason}", place=place, reason=error.strerror))
-        )
+        yield rule.complete(finding("preflight.not-read", "{place}: {reason}", place=place, reason=error.strerror))

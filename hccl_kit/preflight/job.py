@@ -9,10 +9,9 @@ from typing import NamedTuple
 
 from hccl_kit.check.result import Report as TableReport
 from hccl_kit.preflight.inspection import Report
-from hccl_kit.preflight.node import Node
+from hccl_kit.preflight.node import Node, ToolQueries
 from hccl_kit.preflight.probes.this_server import find_server
 from hccl_kit.preflight.site import NO_RULES, Site
-from hccl_kit.preflight.tool_queries import ToolQueries
 from hccl_kit.runtime.worker_env import SERVER
 from hccl_kit.table.finding import Finding
 from hccl_kit.table.model import RankTable

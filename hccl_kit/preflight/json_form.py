@@ -9,10 +9,8 @@ import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from hccl_kit.base.errors import KitError
-from hccl_kit.base.schemas import mismatch
-from hccl_kit.preflight.answer import Answer, finding_to_value, from_value, to_value
-from hccl_kit.preflight.card_round import CardRound
+from hccl_kit.preflight.answer import Answer, finding_to_value, to_value
+from hccl_kit.preflight.card_state import CardRound
 from hccl_kit.table.finding import Finding
 
 JSON_VERSION = 1
@@ -67,16 +65,3 @@ def _cards(subject: CardRound) -> dict[str, Any]:
             if not pinged.is_answered
         ],
     }
-
-
-def answer_in(value: Any) -> Answer:
-    """The answer in a value of `to_value` that another process or server sent. Raises KitError if it is not one."""
-    if wrong := mismatch(value, "preflight_report", "server"):
-        raise KitError(
-            "preflight.answer-of-process",
-            "the answer does not match the schema: {place}: {reason}",
-            fix="under mpirun, install one version of hccl-kit on all servers",
-            place=wrong.place,
-            reason=wrong.reason,
-        )
-    return from_value(value)

@@ -1,8 +1,11 @@
-"""The program that checks a server for another one, which asks over ssh: standard input has the table.
+"""The program that describes or checks a server for another one, which asks over ssh.
 
-    python -m hccl_kit.preflight.on_server SERVER PRODUCT [PATH]
+    python -m hccl_kit.preflight.on_server machine SERVER
+    python -m hccl_kit.preflight.on_server server SERVER PRODUCT [PATH]
+    python -m hccl_kit.preflight.on_server cards SERVER PRODUCT PAIRS
 
-It prints the answer on one line. The table was checked where the question comes from.
+PAIRS is "all" or "rail". For the last two, standard input has the table, which was checked where the question comes
+from, and PATH is where its file should be. The answer is one line.
 """
 
 from __future__ import annotations
@@ -11,25 +14,37 @@ import json
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.check.engine import check_text
-from hccl_kit.preflight.answer import to_value
-from hccl_kit.preflight.facts import answer
-from hccl_kit.preflight.node import Node
+from hccl_kit.preflight import answer, card_state
+from hccl_kit.preflight.card_probe import probe
+from hccl_kit.preflight.machine import answer as answer_of_node
+from hccl_kit.preflight.machine import this_machine
+from hccl_kit.preflight.node import Node, ToolQueries
 from hccl_kit.preflight.probes.this_server import find_server
-from hccl_kit.preflight.tool_queries import ToolQueries
 from hccl_kit.remote.answering import answer_with
 from hccl_kit.table.products import ANY_PRODUCT, any_product, find_product
 from hccl_kit.table.reading import load
 
-
-def answer_of(server: str, product: str, path: str = "") -> str:
-    """The answer of this machine as `server` of the table, whose file should be at `path`. Raises KitError."""
-    return json.dumps(to_value(answer(node_of(server, product, Path(path) if path else None))))
+MACHINE, SERVER, CARDS = "machine", "server", "cards"
+ALL, RAIL = "all", "rail"
 
 
-def node_of(server: str, product: str, path: Path | None = None) -> Node:
+def answer_of(kind: str, server: str, product: str = "", word: str = "") -> dict[str, Any]:
+    """The answer of this machine as `server` of the table. Raises KitError."""
+    if kind == MACHINE:
+        return this_machine()._asdict()
+    if kind == SERVER:
+        return answer.to_value(answer_of_node(_node(server, product, Path(word) if word else None)))
+    cards = probe(_node(server, product), all_pairs=word == ALL)
+    if cards.error is not None:
+        raise KitError(cards.error)
+    return card_state.to_value(cards)
+
+
+def _node(server: str, product: str, path: Path | None = None) -> Node:
     """This machine as `server` of the table on standard input. Raises KitError if the table did not arrive."""
     table = check_text(*load("-")).table
     if table is None:
@@ -39,4 +54,4 @@ def node_of(server: str, product: str, path: Path | None = None) -> Node:
 
 
 if __name__ == "__main__":
-    answer_with(lambda: answer_of(*sys.argv[1:]))
+    answer_with(lambda: json.dumps(answer_of(*sys.argv[1:])))

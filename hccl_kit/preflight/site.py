@@ -20,8 +20,7 @@ from hccl_kit.base.message import Message
 from hccl_kit.discovery.installation import PARTS
 from hccl_kit.discovery.yaml_tree import MAX_SHOWN, Node, Tree, read_tree
 from hccl_kit.preflight.answer import TLS
-from hccl_kit.preflight.job_variables import job_variables
-from hccl_kit.preflight.system_settings import NAMES
+from hccl_kit.preflight.system_settings import NAMES, job_variables
 from hccl_kit.table.finding import Severity
 from hccl_kit.table.products import PRODUCT_NAMES
 

@@ -9,9 +9,8 @@ from hccl_kit.base.wording import joined
 from hccl_kit.check.rule import Rule
 from hccl_kit.discovery.installation import ABSENT
 from hccl_kit.preflight.answer import Answer
-from hccl_kit.preflight.facts import answer
 from hccl_kit.preflight.job import PreflightJob
-from hccl_kit.preflight.machine import PRODUCT, Machine, this_machine
+from hccl_kit.preflight.machine import PRODUCT, Machine, answer, this_machine
 from hccl_kit.preflight.probes.cards import findings_on_cards
 from hccl_kit.preflight.site import COUNT, Expected
 from hccl_kit.preflight.system_settings import mount

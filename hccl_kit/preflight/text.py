@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
+from hccl_kit.base.grouped import grouped
 from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import printable
 from hccl_kit.base.translation import translated
@@ -13,7 +14,7 @@ from hccl_kit.base.wording import clauses, counted, spans
 from hccl_kit.check.report.finding_text import as_lines, head, notes
 from hccl_kit.preflight.answer import Answer
 from hccl_kit.preflight.card_pings import LONGEST, USUAL, Plan
-from hccl_kit.preflight.card_round import CardRound, in_words
+from hccl_kit.preflight.card_state import CardRound, in_words
 from hccl_kit.preflight.cluster_rules import folded
 from hccl_kit.preflight.inspection import Report
 from hccl_kit.preflight.probes.cards import span
@@ -132,9 +133,7 @@ def name_of(answer: Answer) -> str:
 
 def _unanswered(answers: Sequence[Answer]) -> list[str]:
     """Servers that did not answer for one reason are one line; those of the most frequent reasons come first."""
-    by_reason: dict[str, list[Answer]] = {}
-    for answer in answers:
-        by_reason.setdefault(_without_address(answer.error or "", name_of(answer)), []).append(answer)
+    by_reason = grouped((_without_address(answer.error or "", name_of(answer)), answer) for answer in answers)
     groups = sorted(by_reason.items(), key=lambda pair: -len(pair[1]))
     lines = [
         Message(
@@ -169,9 +168,7 @@ def _summary(name: Message, report: Report) -> list[str]:
     parts: list[str] = [counted(n, word) for n, word in zip(counts, ("error", "warning", "note"), strict=True) if n]
     passed = len(set(report.checked) - {finding.rule for finding in report.findings})
     parts += [Message("preflight.passed", "{checks} passed", checks=counted(passed, "check"))]
-    by_reason: dict[str, list[str]] = {}
-    for rule, reason in report.skipped:
-        by_reason.setdefault(reason, []).append(rule)
+    by_reason = grouped((reason, rule) for rule, reason in report.skipped)
     lines = [
         Message("preflight.summary", "{name}: {counts}", name=name, counts=clauses(parts)),
         *(
@@ -185,9 +182,7 @@ def _summary(name: Message, report: Report) -> list[str]:
 def _folded(pairs: Sequence[tuple[Finding, str]], servers: int, color: bool) -> list[str]:
     """One rule over all servers: equal messages once."""
     first = pairs[0][0]
-    by_message: dict[str, list[str]] = {}
-    for finding, name in pairs:
-        by_message.setdefault(finding.message, []).append(name)
+    by_message = grouped((finding.message, name) for finding, name in pairs)
     names = [name for _, name in pairs]
     where = Message(
         "preflight.on", "on {number} of {servers}", number=len(set(names)), servers=counted(servers, "server")
@@ -212,13 +207,8 @@ def _folded(pairs: Sequence[tuple[Finding, str]], servers: int, color: bool) -> 
 
 
 def _not_made(answers: Sequence[Answer]) -> list[str]:
-    servers: dict[tuple[str, str], list[str]] = {}
-    for answer in answers:
-        for rule, reason in answer.report.skipped:
-            servers.setdefault((rule, reason), []).append(name_of(answer))
-    groups: dict[tuple[str, str], list[str]] = {}
-    for (rule, reason), names in servers.items():
-        groups.setdefault((reason, folded(names)), []).append(rule)
+    servers = grouped((skipped, name_of(answer)) for answer in answers for skipped in answer.report.skipped)
+    groups = grouped(((reason, folded(names)), rule) for (rule, reason), names in servers.items())
     lines = [
         Message(
             "preflight.not-checked-on",

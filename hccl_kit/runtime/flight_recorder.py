@@ -31,10 +31,12 @@ torch_trace).
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
 import socket
+import stat
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -45,7 +47,6 @@ from pathlib import Path
 from hccl_kit.base.terminal import printable
 from hccl_kit.runtime import torch_trace
 from hccl_kit.runtime.pulse import POINTS, Point, Pulse
-from hccl_kit.runtime.run_file import open_in
 from hccl_kit.runtime.torch_trace import TorchTrace
 from hccl_kit.runtime.worker_env import LOG_DIR, WorkerEnv, card_or_none, integer_or_none
 
@@ -253,3 +254,27 @@ def waiting(what: str) -> Iterator[None]:
     """Record what this rank waits for in the block."""
     with recorder().waiting(what):
         yield
+
+
+def open_in(folder: str | Path, name: str, *, is_new: bool) -> int:
+    """The descriptor of a file in `folder`, opened for writing; emptied with `is_new`. Raises OSError.
+
+    What another user may have put there under the name is not written to: a link of either kind leads to another file,
+    and a pipe would stop the rank.
+    """
+    flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+    place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        file = os.open(name, flags, 0o644, dir_fd=place)
+    finally:
+        os.close(place)
+    try:
+        status = os.fstat(file)
+        if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
+            raise OSError(errno.ELOOP, "not a file of this run", name)
+        if is_new:
+            os.ftruncate(file, 0)
+    except OSError:
+        os.close(file)
+        raise
+    return file

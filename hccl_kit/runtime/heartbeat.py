@@ -12,8 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.runtime.flight_recorder import OFF, FlightRecorder, recorder
-from hccl_kit.runtime.run_file import open_in
+from hccl_kit.runtime.flight_recorder import OFF, FlightRecorder, open_in, recorder
 from hccl_kit.runtime.worker_env import LOG_DIR, integer
 
 MAX_STEP = 10**18 - 1

@@ -53,6 +53,11 @@ class Span(NamedTuple):
         return [self.step, self.steps, *(round(value, _DIGITS) for value in self[2:6])]
 
     @property
+    def own(self) -> float:
+        """Seconds of a step that the rank takes by itself, for data and computing."""
+        return (self.data_s + self.compute_s) / self.steps
+
+    @property
     def mean_loss(self) -> float | None:
         """The mean loss; None if no beat had one."""
         return self.loss / self.losses if self.losses else None

@@ -22,6 +22,7 @@ from statistics import median_high
 from typing import Literal, NamedTuple
 
 from hccl_kit.base.message import Message
+from hccl_kit.runtime.pulse import Span, total
 
 SLOWER = 1.1
 """How many times the own time of the others counts as slow."""
@@ -33,30 +34,6 @@ PARTS: Mapping[Part, Message] = {
     "data": Message("runtime.part-data", "data"),
     "compute": Message("runtime.part-compute", "compute"),
 }
-
-
-class Window(NamedTuple):
-    """Some steps of a rank: their number, and the seconds of all of them."""
-
-    steps: int
-    data_s: float
-    compute_s: float
-    communication_s: float = 0.0
-
-    @property
-    def data(self) -> float:
-        """Seconds of a step in which the rank waits for data."""
-        return self.data_s / self.steps
-
-    @property
-    def compute(self) -> float:
-        """Seconds of a step in which the rank computes."""
-        return self.compute_s / self.steps
-
-    @property
-    def own(self) -> float:
-        """Seconds of a step that the rank takes by itself."""
-        return (self.data_s + self.compute_s) / self.steps
 
 
 class Lag(NamedTuple):
@@ -92,12 +69,12 @@ def seconds(value: float) -> str:
     return f"{value:.2f} s" if value >= 0.1 else f"{value * 1000:.3g} ms"
 
 
-def slowest(windows: Mapping[int, Window]) -> Lag | None:
+def slowest(windows: Mapping[int, Span]) -> Lag | None:
     """The rank with the longest own time, compared with the others; None if fewer than two have taken steps."""
     return _compared(windows, [rank for rank, window in windows.items() if window.steps > 0])
 
 
-def lagging(windows: Mapping[int, Window]) -> frozenset[int]:
+def lagging(windows: Mapping[int, Span]) -> frozenset[int]:
     """The ranks that lag in a window."""
     times = {rank: window.own for rank, window in windows.items() if window.steps > 0}
     if len(times) < 2:
@@ -107,13 +84,13 @@ def lagging(windows: Mapping[int, Window]) -> frozenset[int]:
     return frozenset(rank for rank, value in times.items() if value > SLOWER * median)
 
 
-def straggler(rounds: Sequence[Mapping[int, Window]]) -> Lag | None:
+def straggler(rounds: Sequence[Mapping[int, Span]]) -> Lag | None:
     """The straggler by the last WINDOWS windows of the ranks, with its figures over all of them; None without one."""
     if len(rounds) < WINDOWS:
         return None
     recent = rounds[-WINDOWS:]
     always = frozenset.intersection(*map(lagging, recent))
-    together = {rank: _sum(windows[rank] for windows in recent if rank in windows) for rank in set().union(*recent)}
+    together = {rank: total(windows[rank] for windows in recent if rank in windows) for rank in set().union(*recent)}
     return _compared(together, always)
 
 
@@ -123,18 +100,18 @@ class Streaks:
 
     by_rank: Mapping[int, tuple[int, int]] = field(default_factory=dict)
 
-    def after(self, windows: Mapping[int, Window], first_step: int) -> Streaks:
+    def after(self, windows: Mapping[int, Span], first_step: int) -> Streaks:
         """The state after one more window, which began with `first_step`."""
         before = {rank: self.by_rank.get(rank, (first_step, 0)) for rank in lagging(windows)}
         return Streaks({rank: (since, number + 1) for rank, (since, number) in before.items()})
 
-    def straggler(self, windows: Mapping[int, Window]) -> tuple[Lag, int] | None:
+    def straggler(self, windows: Mapping[int, Span]) -> tuple[Lag, int] | None:
         """The straggler and the step since when it is one; its figures are of `windows`, the last ones."""
         lag = _compared(windows, [rank for rank, (_, number) in self.by_rank.items() if number >= WINDOWS])
         return None if lag is None else (lag, self.by_rank[lag.rank][0])
 
 
-def _compared(windows: Mapping[int, Window], candidates: Iterable[int]) -> Lag | None:
+def _compared(windows: Mapping[int, Span], candidates: Iterable[int]) -> Lag | None:
     """The slowest of the candidates, compared with all others."""
     there = {rank: window for rank, window in windows.items() if window.steps > 0}
     among = [rank for rank in candidates if rank in there]
@@ -142,17 +119,7 @@ def _compared(windows: Mapping[int, Window], candidates: Iterable[int]) -> Lag |
         return None
     rank = max(among, key=lambda number: (there[number].own, -number))
     slow, others = there[rank], [window for other, window in there.items() if other != rank]
-    data = slow.data - median_high([window.data for window in others])
-    compute = slow.compute - median_high([window.compute for window in others])
+    data = slow.data_s / slow.steps - median_high([window.data_s / window.steps for window in others])
+    compute = slow.compute_s / slow.steps - median_high([window.compute_s / window.steps for window in others])
     part: Part = "data" if data > compute else "compute"
     return Lag(rank, slow.own, median_high([window.own for window in others]), part)
-
-
-def _sum(windows: Iterable[Window]) -> Window:
-    every = list(windows)
-    return Window(
-        sum(window.steps for window in every),
-        sum(window.data_s for window in every),
-        sum(window.compute_s for window in every),
-        sum(window.communication_s for window in every),
-    )

@@ -28,8 +28,9 @@ from typing import NamedTuple
 from hccl_kit.base.errors import EXIT_OK, KitError
 from hccl_kit.base.own_program import own_program
 from hccl_kit.base.process_end import killed_by
+from hccl_kit.base.schemas import object_in
 from hccl_kit.runtime.worker_env import MISLEADING, VISIBLE_DEVICES
-from hccl_kit.selftest.protocol import MAX_ERRORS, MAX_LINE, SOCKET, Fields, decode, encode, event_of, text_of
+from hccl_kit.selftest.protocol import MAX_ERRORS, MAX_LINE, SOCKET, Fields, encode, event_of, text_of
 
 _ONE_CORE = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 """Variables of the ranks unless the user has set them: the ranks of a server share its cores."""
@@ -245,7 +246,7 @@ async def _run() -> int:
     loop = asyncio.get_running_loop()
     commands = asyncio.StreamReader(limit=MAX_LINE)
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(commands), os.fdopen(os.dup(0), "rb"))
-    order = Order.parse(decode(await _line(commands)))
+    order = Order.parse(object_in(await _line(commands)))
     if order is None:
         raise _needs_order()
     agent = Agent(order)

@@ -8,8 +8,7 @@ from typing import Literal, NamedTuple
 from hccl_kit.base.message import Message
 from hccl_kit.base.wording import counted, listed
 from hccl_kit.selftest.measured import Collective, Link
-from hccl_kit.selftest.names import Names
-from hccl_kit.selftest.rounds import Pair
+from hccl_kit.selftest.rounds import Names, Pair
 
 Kind = Literal[
     "lost",

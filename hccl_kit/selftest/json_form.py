@@ -51,15 +51,7 @@ def as_json(measured: Measured, weighed: Weighed, *, table: str, slow: float) ->
             "ok": not weighed.faults,
             "faults": [fault._asdict() for fault in weighed.faults],
             "doubts": [fault._asdict() for fault in weighed.doubts],
-            "cards": [_row(card) for card in measured.cards],
-            "collectives": [
-                {**_row(each), "algorithm_bandwidth": each.algorithm, "bus_bandwidth": each.bus}
-                for each in measured.collectives
-            ],
-            "links": [_row(link) for link in measured.links],
-            "compute": [_row(compute) for compute in measured.compute],
-            "splits": [_row(split) for split in measured.splits],
-            "lost": [_row(loss) for loss in measured.lost],
+            **{name: [_row(value) for value in getattr(measured, name)] for name in _KINDS},
             "skipped": measured.skipped,
         },
         indent=2,
@@ -71,6 +63,8 @@ def _row(value: DataclassInstance) -> dict[str, Any]:
     row = {_KEYS.get(field.name, field.name): getattr(value, field.name) for field in fields(value)}
     if "ratios" in row:
         row["ratios"] = [round(ratio, 4) for ratio in row["ratios"]]
+    if isinstance(value, Collective):
+        row |= {"algorithm_bandwidth": value.algorithm, "bus_bandwidth": value.bus}
     return row
 
 

@@ -3,8 +3,7 @@
 To a rank:    {"do": "collective", "step": 3, "operator": ..., "sizes": [...], "groups": [[0, 1]], "seconds": 0.3}
               {"do": "compute", "step": 4, "seconds": 0.3}
               {"do": "put", "key": ..., "value": ..., "to": [0, 1]}          what another rank has put
-From a rank:  {"rank": 0, "event": "alive" | "loaded" | "ready" | "result" | "put" | "gone", ...}
-From an agent: {"rank": 0, "event": "state", "stopped": 0.5}             the part of the last second
+From a rank or its agent: the fields of an Event, with its kind as "event"
 
 Ranks find each other through these messages too ("put"), so no store listens at a port.
 """
@@ -12,12 +11,12 @@ Ranks find each other through these messages too ("put"), so no store listens at
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias, TypeGuard
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeGuard, get_args
 
 from hccl_kit.base.message import Message
-from hccl_kit.selftest.bandwidth import OPERATORS, Operator
+from hccl_kit.base.schemas import object_in
+from hccl_kit.selftest.measured import OPERATORS, Operator
 
 SOCKET = "HCCL_KIT_SELFTEST_SOCKET"
 """The path of the Unix socket at which the agent of a server waits for its ranks."""
@@ -36,10 +35,11 @@ _LEAST, _MOST, _LARGEST = 1e-9, 1e12, 1 << 38
 
 Fields: TypeAlias = Mapping[str, Any]
 """The object on a line."""
+Kind = Literal["alive", "loaded", "ready", "state", "result", "put", "gone"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
-@dataclass(frozen=True, slots=True)
-class Timing:
+class Timing(NamedTuple):
     """The time of one call on one rank: the mean, and the 10th percentile, which other programs disturb less.
 
     `is_wrong`: its result was wrong there.
@@ -51,8 +51,7 @@ class Timing:
     is_wrong: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(NamedTuple):
     """What a rank measured in a step; `values` of a compute step: GFLOP/s and GB/s. `problem` ended it early."""
 
     timings: tuple[Timing, ...] = ()
@@ -60,57 +59,24 @@ class Result:
     problem: str = ""
 
 
-class Alive(NamedTuple):
-    """A sign of life."""
+class Event(NamedTuple):
+    """What a rank or its agent reports; which of the fields it has depends on its kind.
+
+    "ready": the rank waits for its first step, and does not have the operators `skipped`. "state": the part of the last
+    second in which its process was `stopped` by a signal. "result": that of a step. "put": a text for other ranks.
+    "gone": its process has ended. "loaded": it has loaded its framework. All are signs of life, "alive" nothing else.
+    """
 
     rank: int
-
-
-class Loaded(NamedTuple):
-    """The rank has loaded its framework."""
-
-    rank: int
-
-
-class Ready(NamedTuple):
-    """The rank waits for its first step; `skipped` are the operators that it does not have."""
-
-    rank: int
+    kind: Kind = "alive"
     skipped: tuple[Operator, ...] = ()
-
-
-class Stopped(NamedTuple):
-    """The part of the last second in which the process of the rank was stopped by a signal, from 0 to 1."""
-
-    rank: int
-    part: float
-
-
-class Done(NamedTuple):
-    """The result of a step."""
-
-    rank: int
-    step: int
-    result: Result
-
-
-class Put(NamedTuple):
-    """A text for other ranks."""
-
-    rank: int
-    key: str
-    value: str
-    to: tuple[int, ...]
-
-
-class Gone(NamedTuple):
-    """The process of the rank has ended."""
-
-    rank: int
-    detail: str
-
-
-Event: TypeAlias = Alive | Loaded | Ready | Stopped | Done | Put | Gone
+    stopped: float = 0.0
+    step: int = 0
+    result: Result | None = None
+    key: str = ""
+    value: str = ""
+    to: tuple[int, ...] = ()
+    detail: str = ""
 
 
 def encode(fields: Fields) -> bytes:
@@ -118,24 +84,30 @@ def encode(fields: Fields) -> bytes:
     return json.dumps(fields, separators=(",", ":")).encode() + b"\n"
 
 
-def decode(line: bytes) -> Fields | None:
-    """The object on a line; None if it is not one."""
-    try:
-        value = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
-
-
 def event_of(line: bytes) -> Event | None:
     """What a line of a rank or an agent reports; None if it names no rank. Lines are not trusted.
 
-    By hand and not by a schema: each rank sends three lines a second, and these modules run in the ranks too. What is
-    not of the form is a sign of life and nothing else; a result that is not of the form is one with a problem.
+    By hand and not by a schema: each rank sends three lines a second, and these modules run in the ranks too. A field
+    that is not of the form is left out; a result that is not of the form is one with a problem.
     """
-    fields = decode(line) or {}
-    rank = fields.get("rank")
-    return _READERS.get(str(fields.get("event")), _alive)(rank, fields) if _is_whole(rank) else None
+    fields = object_in(line) or {}
+    rank, step, stopped = (fields.get(name) for name in ("rank", "step", "stopped"))
+    if not _is_whole(rank):
+        return None
+    kind: Kind = next((kind for kind in KINDS if kind == fields.get("event")), "alive")
+    skipped, to = (value if isinstance(value := fields.get(name), list) else [] for name in ("skipped", "to"))
+    return Event(
+        rank,
+        kind,
+        tuple(name for name in OPERATORS if name in skipped),
+        float(stopped) if isinstance(stopped, int | float) and 0 <= stopped <= 1 else 0.0,
+        step if _is_whole(step) else 0,
+        _result(fields) if kind == "result" else None,
+        str(fields.get("key", "")),
+        str(fields.get("value", "")),
+        tuple(filter(_is_whole, to)),
+        text_of(fields.get("detail")),
+    )
 
 
 def text_of(value: object) -> str:
@@ -144,46 +116,10 @@ def text_of(value: object) -> str:
     return " ".join(words)[:MAX_TEXT]
 
 
-def _alive(rank: int, _fields: Fields) -> Alive:
-    return Alive(rank)
-
-
-def _ready(rank: int, fields: Fields) -> Ready:
-    names = fields.get("skipped")
-    return Ready(rank, tuple(name for name in OPERATORS if isinstance(names, Sequence) and name in names))
-
-
-def _stopped(rank: int, fields: Fields) -> Stopped:
-    part = fields.get("stopped")
-    return Stopped(rank, float(part) if isinstance(part, int | float) and 0 <= part <= 1 else 0.0)
-
-
-def _done(rank: int, fields: Fields) -> Done:
-    step = fields.get("step")
-    return Done(rank, step if _is_whole(step) else 0, _result(fields))
-
-
-def _put(rank: int, fields: Fields) -> Put | Alive:
-    key, value, to = fields.get("key"), fields.get("value"), fields.get("to")
-    if isinstance(key, str) and isinstance(value, str) and isinstance(to, list):
-        return Put(rank, key, value, tuple(filter(_is_whole, to)))
-    return Alive(rank)
-
-
-_READERS: Mapping[str, Callable[[int, Fields], Event]] = {
-    "loaded": lambda rank, _: Loaded(rank),
-    "ready": _ready,
-    "state": _stopped,
-    "result": _done,
-    "put": _put,
-    "gone": lambda rank, fields: Gone(rank, text_of(fields.get("detail"))),
-}
-
-
 def _result(fields: Fields) -> Result:
     try:
         timings = tuple(
-            Timing(_size(row["size"]), _number(row["seconds"]), _number(row["fast"]), row["wrong"] is True)
+            Timing(_size(row["size"]), _number(row["seconds"]), _number(row["fast"]), row["is_wrong"] is True)
             for row in fields["timings"]
         )
         return Result(timings, tuple(map(_number, fields["values"])), text_of(fields["problem"]))

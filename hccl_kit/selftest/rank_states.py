@@ -11,9 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from hccl_kit.base.message import Message
-from hccl_kit.selftest.bandwidth import Operator
-from hccl_kit.selftest.measured import Loss, LostRank
-from hccl_kit.selftest.protocol import Done, Event, Gone, Loaded, Ready, Result, Stopped
+from hccl_kit.selftest.measured import Loss, LostRank, Operator
+from hccl_kit.selftest.protocol import Event, Result
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,17 +35,15 @@ class RankState:
 
     def after(self, event: Event, now: float) -> RankState:
         """The rank after an event at the time `now`."""
-        if isinstance(event, Stopped):
-            rank = replace(self, stopped=event.part)
+        if event.kind == "state":
+            rank = replace(self, stopped=event.stopped)
             if self.phase == "ready":
-                rank = replace(rank, stops=self.stops + event.part, seconds=self.seconds + 1)
-            return rank if event.part == 1.0 else replace(rank, seen=now)  # a stopped process gives no sign of life
+                rank = replace(rank, stops=self.stops + event.stopped, seconds=self.seconds + 1)
+            return rank if event.stopped == 1.0 else replace(rank, seen=now)  # a stopped process gives no sign of life
         rank = replace(self, seen=now)
-        if isinstance(event, Ready):
-            return replace(rank, phase="ready")
-        if isinstance(event, Loaded) and self.phase == "started":
-            return replace(rank, phase="loaded")
-        if isinstance(event, Done):
+        if event.kind == "ready" or (event.kind == "loaded" and self.phase == "started"):
+            return replace(rank, phase=event.kind)
+        if event.kind == "result":
             return replace(rank, step=event.step, result=event.result, is_late=False)
         return rank
 
@@ -68,9 +65,9 @@ class RankStates:
         if self.shares_fate and before.is_late:
             rank = replace(rank, is_late=True)
         self._known[event.rank] = rank
-        if isinstance(event, Ready):
+        if event.kind == "ready":
             self.skipped = event.skipped
-        elif isinstance(event, Gone):
+        elif event.kind == "gone":
             self.lose([event.rank], "dead" if rank.phase == "ready" else "not started", event.detail)
 
     def lose(self, numbers: Iterable[int], how: Loss, detail: str) -> None:

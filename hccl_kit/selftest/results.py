@@ -11,10 +11,9 @@ from dataclasses import replace
 from itertools import chain
 
 from hccl_kit.base.message import Message
-from hccl_kit.selftest.bandwidth import Operator, bus_bandwidth
-from hccl_kit.selftest.measured import Collective, Compute, Link, Measured
+from hccl_kit.selftest.evidence import compute_ratios, link_ratios
+from hccl_kit.selftest.measured import Collective, Compute, Link, Measured, Operator, bus_bandwidth
 from hccl_kit.selftest.protocol import Result, Timing
-from hccl_kit.selftest.quality import compute_ratios, link_ratios
 from hccl_kit.selftest.rounds import Pair
 
 

@@ -10,14 +10,12 @@ from itertools import chain
 from typing import Any, NamedTuple, TypeAlias
 
 from hccl_kit.base.message import Message
-from hccl_kit.selftest.bandwidth import OPERATORS, Operator
 from hccl_kit.selftest.evidence import weigh
 from hccl_kit.selftest.faults import Fault
-from hccl_kit.selftest.measured import Compute, Link, Measured, Split
-from hccl_kit.selftest.names import Names
+from hccl_kit.selftest.measured import OPERATORS, Compute, Link, Measured, Operator, Split
 from hccl_kit.selftest.protocol import Result
 from hccl_kit.selftest.results import collectives_of, half_of, link_of, with_collectives, with_compute, with_links
-from hccl_kit.selftest.rounds import Pair, by_server, halves, pair_rounds
+from hccl_kit.selftest.rounds import Names, Pair, by_server, halves, pair_rounds
 from hccl_kit.selftest.session import Session
 from hccl_kit.selftest.verdict import judge
 

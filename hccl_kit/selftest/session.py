@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from hccl_kit.base.message import Message
 from hccl_kit.launch.servers.connection import Connection
 from hccl_kit.selftest.agent import Order
-from hccl_kit.selftest.protocol import MAX_LINE, Event, Fields, Put, Result, encode, event_of
+from hccl_kit.selftest.protocol import MAX_LINE, Event, Fields, Result, encode, event_of
 from hccl_kit.selftest.rank_states import RankStates
 
 SILENCE = 6.0
@@ -73,7 +73,7 @@ class Session:
         self._selector = selector
         self._agents: dict[int, Agent] = {}
         self._step = 0
-        self._early: list[Put] | None = []
+        self._early: list[Event] | None = []
         self._news: dict[Agent, Server] = {}
 
     def start(self, server: Server) -> None:
@@ -148,20 +148,20 @@ class Session:
         for event in agent.take():
             if event is not None and event.rank in server.ranks:
                 self.ranks.hear(event, time.monotonic())
-                if isinstance(event, Put):
+                if event.kind == "put":
                     self._take(event)
         if agent.lost:
             self.ranks.lose(server.ranks, "unreachable", agent.lost)
             self._agents = {rank: other for rank, other in self._agents.items() if other is not agent}
             agent.close()
 
-    def _take(self, put: Put) -> None:
+    def _take(self, put: Event) -> None:
         if self._early is None:
             self._pass_on(put)
         elif len(self._early) < _MAX_EARLY:
             self._early.append(put)
 
-    def _pass_on(self, put: Put) -> None:
+    def _pass_on(self, put: Event) -> None:
         to = [rank for rank in put.to if rank in self._agents]
         self._send({"do": "put", "key": put.key, "value": put.value, "to": to}, to)
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from hccl_kit.base.grouped import grouped
 from hccl_kit.base.message import Message
 from hccl_kit.base.translation import translated
+from hccl_kit.selftest.evidence import judged_links
 from hccl_kit.selftest.faults import Fault
 from hccl_kit.selftest.measured import Measured
-from hccl_kit.selftest.quality import judged_links
 from hccl_kit.selftest.rounds import Card, Pair
 from hccl_kit.show.shapes import INK, PALE, WHITE, Piece, columns, label, moved, rectangle, stacked, tooltip
 from hccl_kit.show.text_width import wrapped
@@ -60,9 +61,7 @@ def _lines(cards: Sequence[Card]) -> list[_Line]:
             _Line(f"rank {card.rank}", card.server, frozenset([card.rank]))
             for card in sorted(ordered, key=lambda card: (servers[card.server], card.rank))
         ]
-    members: dict[str, set[int]] = {}
-    for card in ordered:
-        members.setdefault(card.server, set()).add(card.rank)
+    members = grouped((card.server, card.rank) for card in ordered)
     return [_Line(name, name, frozenset(ranks)) for name, ranks in list(members.items())[:MAX_RANKS]]
 
 

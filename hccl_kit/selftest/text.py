@@ -12,7 +12,7 @@ from hccl_kit.base.wording import clauses, counted, joined, listed
 from hccl_kit.selftest.evidence import Weighed
 from hccl_kit.selftest.faults import Fault
 from hccl_kit.selftest.measured import Link, Measured
-from hccl_kit.selftest.names import Names
+from hccl_kit.selftest.rounds import Names
 
 MAX_ROWS = 28
 """Pairs or ranks that are listed; of more, the slowest."""

@@ -2,6 +2,7 @@
 
 from typing import Literal, NamedTuple
 
+from hccl_kit.base.message import Message
 from hccl_kit.table.pointer import Pointer, Span
 
 Severity = Literal["error", "warning", "note"]
@@ -55,3 +56,19 @@ class Finding(NamedTuple):
     name: str = ""
     severity: Severity = "error"
     span: Span = NOWHERE
+
+
+def finding(
+    number: str,
+    template: str,
+    /,
+    *,
+    fix: str | None = None,
+    hint: str | None = None,
+    device: int | None = None,
+    hccl_error: str | None = None,
+    **values: object,
+) -> Finding:
+    """A finding whose texts are Messages by the ids ID and ID.fix, with the same values, as those of a KitError."""
+    advice = hint if fix is None else Message(f"{number}.fix", fix, **values)
+    return Finding(Message(number, template, **values), advice, device=device, hccl_error=hccl_error)

@@ -14,12 +14,12 @@ import os
 import re
 import stat
 import time
-from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.grouped import grouped
 from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import printable
 from hccl_kit.diagnosis.facts import Dumped, Traced
@@ -128,9 +128,7 @@ def _collectives(dumps: Mapping[int, Path]) -> Iterator[Message]:
         fact = event.fact
         if isinstance(fact, Traced) and fact.rank in whole and not last[fact.rank].startswith("in "):
             last[fact.rank] = _place(fact)
-    places: dict[Message, list[int]] = defaultdict(list)
-    for rank, place in sorted(last.items()):
-        places[place].append(rank)
+    places = grouped((place, rank) for rank, place in sorted(last.items()))
     for place, ranks in sorted(places.items(), key=lambda item: (not item[0].startswith("in "), -len(item[1]))):
         named = ranks_in_words(ranks, MAX_NAMED)
         yield Message("watch.dump", "dump: {ranks} {place}", ranks=named, place=place)

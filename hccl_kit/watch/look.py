@@ -1,15 +1,17 @@
-"""Read the state of a job from the folder of a run, once or repeatedly."""
+"""The states of a job: read from the folder of a run, once or one after the other until the job is over."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Protocol
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import printable
 from hccl_kit.watch import run_folder, training_folder
-from hccl_kit.watch.view import WatchedJob, chosen, job
+from hccl_kit.watch.view import WatchedJob, chosen, job, unseen
 
 
 class Folder:
@@ -48,3 +50,29 @@ class Folder:
         shown = printable(str(self.path))
         every = [details.get(rank.rank, rank) for rank in ranks]
         return job(shown, now, every, size=size, restarts=attempt.restarts, notes=notes)
+
+
+class Source(Protocol):
+    """Where the state of a job is read."""
+
+    def look(self) -> WatchedJob:
+        """What the job does now. Raises KitError if that cannot be seen."""
+        ...
+
+
+def states(source: Source, interval: float) -> Iterator[WatchedJob]:
+    """What a job does every `interval` seconds, until it is over.
+
+    Raises KitError only if the first look fails: later, as while a server reboots, the ranks are silent since the last.
+    """
+    job = seen = source.look()
+    since = time.monotonic()
+    yield job
+    while not job.is_over:
+        time.sleep(interval)
+        try:
+            job = seen = source.look()
+            since = time.monotonic()
+        except KitError as error:
+            job = unseen(seen, time.monotonic() - since, error.message)
+        yield job

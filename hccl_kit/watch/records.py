@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from hccl_kit.base.schemas import object_in
 from hccl_kit.base.terminal import printable
 from hccl_kit.runtime.flight_recorder import ENTRY, HEAD
 from hccl_kit.runtime.pulse import POINTS, RECENT, Point, Span
@@ -136,10 +136,4 @@ def last_line(data: bytes) -> str:
 
 def _object(line: bytes) -> dict[str, Any] | None:
     """The object in a line that ends with a line break; None if there is none, or only half of it."""
-    if not line.startswith(b"{") or not line.endswith(b"\n"):
-        return None
-    try:
-        row = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    return row if isinstance(row, dict) else None
+    return object_in(line) if line.startswith(b"{") and line.endswith(b"\n") else None

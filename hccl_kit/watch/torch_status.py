@@ -9,12 +9,11 @@ from the source only, no NPU was here. MindSpore's watchdog has such a file too,
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from typing import Any, NamedTuple
 
+from hccl_kit.base.schemas import object_in
 from hccl_kit.watch import records
 from hccl_kit.watch.view import State, WatchedRank
 
@@ -53,10 +52,8 @@ def rank_of(rank: int, file: StatusFile, data: bytes) -> WatchedRank | None:
 
     It has no step and no sign of life: a rank that waits may write nothing new.
     """
-    status: Any = None
-    with suppress(ValueError, RecursionError):
-        status = json.loads(data)
-    if not isinstance(status, dict):
+    status = object_in(data)
+    if status is None:
         return None
     why = records.text(status.get("exception_message"))
     end = records.whole(status.get("global_pg_end_time"))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from hccl_kit.base.message import Message
+from hccl_kit.base.schemas import object_in
 from hccl_kit.runtime.pulse import POINTS, RECENT, Point, Span, thinned
 from hccl_kit.runtime.straggler import Lag
 from hccl_kit.watch import records
@@ -29,8 +29,8 @@ def is_training(folder: Path) -> bool:
 
 def read(folder: Path, now: float) -> WatchedJob:
     """The training in a folder. It writes no sign of life, so a pause looks like an end."""
-    rows = [row for line in _lines(folder / METRICS) if (row := _row(line)) is not None]
-    summary = _summary(folder / SUMMARY)
+    rows = [row for line in _lines(folder / METRICS) if (row := object_in(line)) and "loss" in row]
+    summary = object_in(read_part(folder / SUMMARY, 0, MAX_SUMMARY) or b"") or {}
     log = read_part(folder / LOG, -LOG_END, LOG_END) or b""
     spans = _spans(rows)
     step = max((span.step for span in spans), default=records.whole(summary.get("steps")))
@@ -67,15 +67,7 @@ def _lines(path: Path) -> list[bytes]:
     return data.split(b"\n")[1 if len(data) == MAX_METRICS else 0 : -1]
 
 
-def _row(line: bytes) -> Mapping[str, Any] | None:
-    with suppress(ValueError, RecursionError):
-        row = json.loads(line)
-        if isinstance(row, dict) and "loss" in row:
-            return row
-    return None
-
-
-def _spans(rows: list[Mapping[str, Any]]) -> list[Span]:
+def _spans(rows: Sequence[Mapping[str, Any]]) -> list[Span]:
     """The steps between two lines, with the times that stand in the second one."""
     spans: list[Span] = []
     last = 0
@@ -92,14 +84,6 @@ def _spans(rows: list[Mapping[str, Any]]) -> list[Span]:
             spans.append(Span(step, step - last, whole, data, compute, communication, loss or 0.0, number))
         last = step
     return spans
-
-
-def _summary(path: Path) -> Mapping[str, Any]:
-    data = read_part(path, 0, MAX_SUMMARY)
-    with suppress(ValueError, RecursionError):
-        summary = json.loads(data or b"")
-        return summary if isinstance(summary, dict) else {}
-    return {}
 
 
 def _straggler(summary: Mapping[str, Any]) -> Straggler | None:

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 from hccl_kit.base.message import Message
 from hccl_kit.base.wording import clauses, counted, listed, plural
 from hccl_kit.runtime.pulse import SECONDS, STEPS, Point, Span, total
-from hccl_kit.runtime.straggler import PARTS, SLOWER, WINDOWS, Lag, Window, slowest, straggler
+from hccl_kit.runtime.straggler import PARTS, SLOWER, WINDOWS, Lag, slowest, straggler
 
 SILENT = 10.0
 """Seconds without a sign of life, of which there is one a second, after which a rank counts as silent."""
@@ -52,8 +52,7 @@ class WatchedRank(NamedTuple):
     @property
     def own_s(self) -> float:
         """Seconds of a step for data and computing; 0 if no step was timed."""
-        recent = self.recent
-        return _window(recent).own if recent else 0.0
+        return self.recent.own if self.recent else 0.0
 
     @property
     def name(self) -> Message:
@@ -127,7 +126,7 @@ def job(
         size,
         restarts,
         ordered,
-        slowest({rank.rank: _window(recent) for rank in ordered if (recent := rank.recent)}),
+        slowest({rank.rank: recent for rank in ordered if (recent := rank.recent)}),
         _straggler({rank.rank: rank for rank in ordered}),
         tuple(notes),
     )
@@ -221,19 +220,15 @@ def _state(ranks: Sequence[WatchedRank], size: int) -> State:
     return next((state for state in order if state in states), "running" if "done" in states else "unknown")
 
 
-def _window(span: Span) -> Window:
-    return Window(span.steps, span.data_s, span.compute_s, span.communication_s)
-
-
 def _straggler(ranks: Mapping[int, WatchedRank]) -> Straggler | None:
     """By the rule of `runtime.straggler`, over the last full windows of the ranks."""
     full = {number: _full(rank.windows) for number, rank in ranks.items()}
     enough = {number: windows[-WINDOWS:] for number, windows in full.items() if len(windows) >= WINDOWS}
-    rounds = [{number: _window(windows[place]) for number, windows in enough.items()} for place in range(WINDOWS)]
+    rounds = [{number: windows[place] for number, windows in enough.items()} for place in range(WINDOWS)]
     lag = straggler(rounds)
     if lag is None:
         return None
-    others = sum(_window(total(enough[number])).own > SLOWER * lag.others_s for number in enough) - 1
+    others = sum(total(enough[number]).own > SLOWER * lag.others_s for number in enough) - 1
     first = enough[lag.rank][0]
     since, at = _since(ranks, lag) or (first.step - first.steps + 1, None)
     return Straggler(lag, since, at, others)
@@ -255,7 +250,7 @@ def _since(ranks: Mapping[int, WatchedRank], lag: Lag) -> tuple[int, float | Non
 
     def lags(point: Point) -> bool:
         meanwhile = next((later.span for later in other if later.span.step >= point.span.step), other[-1].span)
-        return point.span.steps > 0 < meanwhile.steps and _window(point.span).own > SLOWER * _window(meanwhile).own
+        return point.span.steps > 0 < meanwhile.steps and point.span.own > SLOWER * meanwhile.own
 
     chain = list(takewhile(lags, reversed(curve)))
     if not chain:

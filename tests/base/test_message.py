@@ -9,17 +9,27 @@ import hccl_kit
 from hccl_kit.base.message import Message
 
 PACKAGE = Path(hccl_kit.__file__).parent
-ERRORS: dict[str, tuple[str, ...]] = {"KitError": (), "ParseError": ("source", "column", "width")}
+ERRORS: dict[str, tuple[str, ...]] = {
+    "KitError": (),
+    "CannotTellError": (),
+    "ParseError": ("source", "column", "width"),
+}
 """What makes its message from an id and a template, and what else it is given by name."""
 MAKERS = {
     "Message": (),
     **{name: ("fix", "hint", *others) for name, others in ERRORS.items()},
     "verdict": ("fix", "hint", "why", "is_certain", "code", "contradicts"),
     "cannot_tell": ("fix", "hint"),
+    "finding": ("fix", "hint", "device", "hccl_error"),
 }
 """The same of all that makes messages. A fix and a reason are templates with the same values."""
 MORE = ("fix", "why")
-TEXTS = {"KitError": ("message", "hint"), "ParseError": ("message", "hint"), "Finding": ("message", "hint")}
+TEXTS = {
+    "KitError": ("message", "hint"),
+    "ParseError": ("message", "hint"),
+    "CannotTellError": ("message",),
+    "Finding": ("message", "hint"),
+}
 """What takes messages, and which of its arguments are some, in their order."""
 
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from hccl_kit.base.schemas import Mismatch, load, loads, mismatch
+from hccl_kit.base.schemas import Mismatch, load, loads, mismatch, object_in
 
 
 def test_the_first_mismatch_is_named_by_its_place_and_reason() -> None:
@@ -54,3 +54,11 @@ def test_a_reason_is_cut() -> None:
 def test_what_is_not_json_is_refused(text: str | bytes, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         loads(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [('{"a": NaN}', ["a"]), (b"{", None), (b"\xff", None), ("[1]", None), ("[" * 99_999, None)]
+)
+def test_an_object_is_read_from_any_text(text: str | bytes, expected: list[str] | None) -> None:
+    value = object_in(text)
+    assert value == expected if value is None else [*value] == expected

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hccl_kit.diagnosis.environment import MAX_VALUE, mask_of, masked_variables
-from hccl_kit.preflight.job_variables import job_variables
+from hccl_kit.preflight.system_settings import job_variables
 
 
 def shown(environ: Mapping[str, str], host: str = "") -> dict[str, str]:

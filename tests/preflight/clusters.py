@@ -10,8 +10,7 @@ from hccl_kit.discovery.hccn_ping import Pinged
 from hccl_kit.discovery.hccn_reports import LinkHistory, Neighbour
 from hccl_kit.preflight.answer import Answer
 from hccl_kit.preflight.card_pings import Place
-from hccl_kit.preflight.card_round import CardRound
-from hccl_kit.preflight.card_state import CardState
+from hccl_kit.preflight.card_state import CardRound, CardState
 
 ANSWERED, LOST = Pinged(3, 3, 0.04), Pinged(3, 0)
 

@@ -11,9 +11,8 @@ from typing import Any
 from hccl_kit.check.engine import check_text
 from hccl_kit.discovery.server_id import choose, interfaces
 from hccl_kit.launch.job_ports import DEFAULT_HOST_PORTS
-from hccl_kit.preflight.node import Node
+from hccl_kit.preflight.node import Node, ToolQueries
 from hccl_kit.preflight.rules.ports import is_free
-from hccl_kit.preflight.tool_queries import ToolQueries
 from hccl_kit.table import formats
 from hccl_kit.table.finding import Finding
 from hccl_kit.table.model import RankTable

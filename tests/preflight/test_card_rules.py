@@ -13,9 +13,8 @@ from hccl_kit.discovery.hccn_ping import Pinged
 from hccl_kit.discovery.hccn_reports import Neighbour
 from hccl_kit.preflight.card_pings import Place, Plan
 from hccl_kit.preflight.card_readings import LIMITS, OURS
-from hccl_kit.preflight.card_round import CardRound, in_words
 from hccl_kit.preflight.card_rules import CARD_RULES
-from hccl_kit.preflight.card_state import CardState
+from hccl_kit.preflight.card_state import CardRound, CardState, in_words
 from hccl_kit.preflight.cluster_rules import Round, differences
 from hccl_kit.table.finding import Finding
 from tests.preflight.clusters import (
@@ -132,17 +131,6 @@ def test_what_many_failed_pings_have_in_common_is_one_finding() -> None:
     cluster = healthy(6, 4, rng)
     cluster.lose(lambda source, _: source == Place("10.0.0.4", 1))
     assert unreachable(cluster) == ["card 1 of 10.0.0.4: others reach it, and it reaches none (5 RoCE pings failed)"]
-
-
-def test_the_switch_side_is_named() -> None:
-    cluster = healthy(4, 2, random.Random(1))
-    dead = Place("10.0.0.2", 1)
-    cluster.lose(lambda source, target: dead in (source, target))
-    (text,) = unreachable(cluster)
-    assert text == (
-        "card 1 of 10.0.0.2: it reaches no card, and none reaches it (6 RoCE pings failed); "
-        'its cable ends at "leaf-1-0" port "1/1/1"'
-    )
 
 
 def test_between_two_servers_both_ends_are_named() -> None:

@@ -29,12 +29,6 @@ def found(servers: list[Answer], digest: str = "a", ahead: Mapping[str, float] |
     ]
 
 
-def test_equal_settings_are_not_reported() -> None:
-    facts = {TABLE: "a", TLS: "off", "CANN": "8.0"}
-    equal = {f"node{n}": facts for n in range(1, 5)}
-    assert found(answers(facts=equal, variables={name: {"HCCL_BUFFSIZE": "200"} for name in equal})) == []
-
-
 def test_a_different_table_is_distinguished_from_a_missing_one() -> None:
     servers = answers(
         facts={"node1": {TABLE: "a"}, "node2": {TABLE: "b"}, "node3": {TABLE: ABSENT}, "node4": {TABLE: "c"}}
@@ -54,18 +48,6 @@ def test_versions_and_tls_are_compared_if_they_are_known() -> None:
         ("HK616", 'CANN differs: "8.0" on node[1-2]; "7.0" on node3'),
         ("HK617", 'TLS differs: "off" on node1; "on" on node2'),
     ]
-
-
-def test_different_frameworks_are_a_warning() -> None:
-    servers = answers(facts={"node1": {"Python": "3.10", "MindSpore": "2.7"}, "node2": {"Python": "3.11"}})
-    assert [(finding.rule, finding.severity, finding.message) for finding in differences(Round(servers, "a", {}))] == [
-        ("HK660", "warning", 'Python differs: "3.10" on node1; "3.11" on node2')
-    ]
-
-
-def test_a_variable_that_is_unset_on_some_servers_is_a_difference() -> None:
-    servers = answers(variables={"node2": {"HCCL_BUFFSIZE": "400"}})
-    assert found(servers) == [("HK618", 'HCCL_BUFFSIZE differs: not set on node[1,3-4]; "400" on node2')]
 
 
 @pytest.mark.parametrize(
@@ -109,11 +91,3 @@ def test_server_names_are_folded_if_possible() -> None:
     assert folded(["10.0.0.1", "10.0.0.2", "10.0.0.4"]) == "10.0.0.[1-2,4]"
     assert folded(["rack 1, left", "node1"]) == '"rack 1, left", "node1"'
     assert folded([f"a b{n}" for n in range(20)]).endswith(" and 12 more")
-
-
-def test_errors_have_the_code_they_prevent() -> None:
-    servers = answers(facts={"node1": {TABLE: "b"}}, variables={"node1": {"HCCL_ALGO": "x"}})
-    assert [(finding.severity, finding.hccl_error) for finding in differences(Round(servers, "a", {}))] == [
-        ("error", "EI0014"),
-        ("warning", None),
-    ]

@@ -44,7 +44,7 @@ DEPENDS_ON_THIS_MACHINE = {"HK613", "HK614"}
 
 @pytest.fixture(autouse=True)
 def short_timeouts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hccl_kit.preflight.tool_queries.TIMEOUTS", {"npu-smi": 4.0, "hccn_tool": 4.0})
+    monkeypatch.setattr("hccl_kit.preflight.node.TIMEOUTS", {"npu-smi": 4.0, "hccn_tool": 4.0})
 
 
 def test_every_rule_has_its_folder() -> None:

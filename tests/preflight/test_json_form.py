@@ -10,9 +10,9 @@ from jsonschema import Draft202012Validator
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.schemas import load
 from hccl_kit.preflight.answer import Answer, from_value, to_value
-from hccl_kit.preflight.facts import answer
 from hccl_kit.preflight.inspection import Report
-from hccl_kit.preflight.json_form import Subject, answer_in, as_json
+from hccl_kit.preflight.json_form import Subject, as_json
+from hccl_kit.preflight.machine import answer
 from hccl_kit.table.finding import Finding
 from tests.preflight.nodes import node
 
@@ -69,10 +69,10 @@ def test_the_answer_of_this_machine_is_read() -> None:
         node(environ={"HCCL_BUFFSIZE": "200", "HCCL_IF_IP": "10.0.0.1", "HCCL_KIT_SSH": "ssh", "HOME": "/root"})
     )
     assert here.variables == {"HCCL_BUFFSIZE": "200"}
-    assert answer_in(to_value(here)) == here
+    assert from_value(to_value(here)) == here
 
 
 @pytest.mark.parametrize("value", [None, [], {}, {**to_value(Answer("a")), "clock": "now"}])
 def test_what_is_no_answer_is_refused(value: object) -> None:
     with pytest.raises(KitError, match="the answer does not match the schema: "):
-        answer_in(value)
+        from_value(value)

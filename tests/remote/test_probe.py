@@ -52,7 +52,7 @@ def test_nothing_is_needed_there_and_nothing_is_left_there(reach: Reach, tmp_pat
     device = {"device_id": "0", "device_ip": "192.168.1.1", "rank_id": "0"}
     table["server_list"] = [{"server_id": "10.0.0.1", "device": [device]}]  # type: ignore[assignment]
     probe = Probe("preflight.on_server", by_ssh.PACKAGES)
-    host = Host("10.0.0.1", "10.0.0.1", ("10.0.0.1", "910"))
+    host = Host("10.0.0.1", "10.0.0.1", ("server", "10.0.0.1", "910"))
     (reply,) = probe.ask(reach, [host], json.dumps(table).encode())
     answer = json.loads(reply.document())
     assert (answer["server"], answer["error"], reply.stderr) == ("10.0.0.1", None, "")

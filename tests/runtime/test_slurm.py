@@ -123,7 +123,6 @@ def test_task_counts_are_limited_before_they_are_expanded(text: str) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"SLURM_PROCID": "three"}, "SLURM_PROCID='three' is not an integer >= 0"),
         ({"SLURM_PROCID": "4"}, "rank 4 is outside 0..3"),
         ({"SLURM_LOCALID": "2"}, "local rank 2 of 2 does not fit"),
         ({"SLURM_NODEID": "2"}, "does not fit 4 tasks, 2 nodes and SLURM_NODEID=2"),
@@ -132,7 +131,6 @@ def test_task_counts_are_limited_before_they_are_expanded(text: str) -> None:
         ({"SLURM_STEP_NODELIST": "n[1-"}, r"SLURM_STEP_NODELIST='n\[1-': the bracket is not closed"),
         ({"SLURM_STEP_NODELIST": "", "SLURM_JOB_NODELIST": ""}, "SLURM_JOB_NODELIST='': the host list is empty"),
         ({"SLURM_DISTRIBUTION": "arbitrary"}, "with -m arbitrary, rank 0 may be on any node"),
-        ({"MASTER_PORT": "0"}, "master port 0 is outside"),
         # MPICH starts one helper on each node with srun, and its ranks inherit the Slurm variables of the helper
         ({"PMI_SIZE": "8"}, "PMI_SIZE=8, but srun started 4 tasks"),
         ({"RANK_SIZE": "8"}, "RANK_SIZE=8, but srun started 4 tasks"),

@@ -82,12 +82,6 @@ def test_both_frameworks_get_the_same_values() -> None:
     }
 
 
-@given(envs())
-def test_unknown_fields_are_not_written(env: WorkerEnv) -> None:
-    written = env.to_environ()
-    assert all((name in written) == (getattr(env, key) is not None) for key, names in NAMES.items() for name in names)
-
-
 @pytest.mark.parametrize(("first", "second"), [pair for pair in NAMES.values() if len(pair) == 2], ids=str)
 def test_two_names_of_one_field_must_agree(first: str, second: str) -> None:
     environ = ENV.to_environ() | {second: "3"}  # which is not its value

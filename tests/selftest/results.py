@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from itertools import chain
 
+from hccl_kit.selftest.evidence import compute_ratios, link_ratios
 from hccl_kit.selftest.measured import Compute, Link, Measured, Split
-from hccl_kit.selftest.quality import compute_ratios, link_ratios
 from hccl_kit.selftest.rounds import Card, Pair, pair_rounds
 
 INSIDE, BETWEEN = 20.0, 2.0

@@ -7,7 +7,7 @@ from math import isclose
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hccl_kit.selftest.evidence import chance, weigh
+from hccl_kit.selftest.evidence import chance, judged_links, judged_ranks, link_ratios, weigh
 from hccl_kit.selftest.measured import Measured
 from hccl_kit.selftest.verdict import judge
 from tests.selftest.results import broken, halved, healthy, in_passes, slowed, weak, wrong
@@ -55,10 +55,6 @@ def test_failures_and_wrong_results_are_certain() -> None:
         assert doubts == []
 
 
-def test_results_without_passes_are_evaluated_directly() -> None:
-    assert sides(slowed(healthy(4, 1), lambda pair: pair == (0, 1), 0.1)) == (["slow-link"], [])
-
-
 def test_a_slow_uplink_needs_several_passes() -> None:
     """The same two of four halves are always faster: seven passes are enough."""
     for passes, found in ((6, ([], ["slow-uplink"])), (7, (["slow-uplink"], []))):
@@ -78,3 +74,35 @@ def test_a_fault_far_worse_than_the_noise_of_a_busy_machine_is_named() -> None:
     }
     harmed = replace(harmed, links=tuple(replace(link, ratios=passes[link.pair]) for link in harmed.links))
     assert sides(harmed) == (["slow-port"], [])
+
+
+LOW = (0.3, 0.45, 0.9)
+
+
+def test_ratios_within_a_pass() -> None:
+    measured = slowed(wrong(healthy(4, 1), lambda pair: pair == (2, 3)), lambda pair: pair == (0, 1), 0.25)
+    found = link_ratios(measured.links, measured.cards, None)
+    assert {pair: found[pair] for pair in ((0, 1), (0, 2), (2, 3))} == {(0, 1): 0.25, (0, 2): 1.0, (2, 3): 0.0}
+
+
+def test_load_that_slows_all_links_is_not_a_fault() -> None:
+    """In every pass, another pair is the fastest, so most pairs have less than half of its speed."""
+    measured = healthy(3, 1)
+    links = tuple(replace(link, ratios=LOW) for link in measured.links)
+    compute = tuple(replace(compute, ratios=LOW) for compute in measured.compute)
+    busy = replace(measured, links=links, compute=compute)
+    assert [judged.quality for judged in judged_links(busy)] == [1.0] * 3
+    assert [one.quality for one in judged_ranks(busy).values()] == [1.0] * 3
+    assert [judged.ratios[1] for judged in judged_links(busy)] == [1.0] * 3
+
+
+def test_a_baseline_is_not_lowered() -> None:
+    measured = healthy(3, 1)
+    busy = replace(measured, links=tuple(replace(link, ratios=LOW) for link in measured.links))
+    assert [judged.quality for judged in judged_links(busy, measured)] == [0.45] * 3
+
+
+def test_a_baseline_of_nearly_nothing_gives_ratios_that_can_be_drawn() -> None:
+    measured = healthy(3, 1)
+    nothing = replace(measured, links=tuple(replace(link, bandwidth=5e-324) for link in measured.links))
+    assert set(link_ratios(measured.links, measured.cards, nothing).values()) == {1e12}

@@ -12,10 +12,9 @@ from jsonschema import Draft202012Validator
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.schemas import load
-from hccl_kit.selftest.bandwidth import OPERATORS
 from hccl_kit.selftest.evidence import Weighed, weigh
 from hccl_kit.selftest.json_form import as_json, assert_comparable, measured_of, read_baseline
-from hccl_kit.selftest.measured import Collective, LostRank, Measured, Split
+from hccl_kit.selftest.measured import OPERATORS, Collective, LostRank, Measured, Split
 from hccl_kit.selftest.verdict import judge
 from tests.selftest.results import broken, healthy, in_passes, slowed
 
@@ -34,11 +33,6 @@ def test_a_report_round_trips(measured: Measured) -> None:
     Draft202012Validator(load("selftest_report")).validate(document)
     assert measured_of(document, "b.json") == measured
     assert document["ok"] is (measured is not HARMED)
-
-
-def test_a_baseline_is_read_from_a_file(tmp_path: Path) -> None:
-    (tmp_path / "b.json").write_text(as_json(HARMED, Weighed((), ()), table="t.json", slow=0.6))
-    assert read_baseline(tmp_path / "b.json") == HARMED
 
 
 @pytest.mark.parametrize(

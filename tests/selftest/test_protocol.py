@@ -6,20 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hccl_kit.selftest.protocol import (
-    Alive,
-    Done,
-    Event,
-    Put,
-    Ready,
-    Result,
-    Stopped,
-    Timing,
-    decode,
-    encode,
-    event_of,
-    text_of,
-)
+from hccl_kit.selftest.protocol import Event, Result, Timing, encode, event_of, text_of
 
 JSON: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -30,7 +17,7 @@ GOOD = {
     "rank": 0,
     "event": "result",
     "step": 2,
-    "timings": [{"size": 4, "seconds": 0.5, "fast": 0.25, "wrong": False}],
+    "timings": [{"size": 4, "seconds": 0.5, "fast": 0.25, "is_wrong": False}],
     "values": [1, 2.5],
     "problem": "a\nb",
 }
@@ -38,13 +25,13 @@ GOOD = {
 
 def test_a_result_is_parsed() -> None:
     result = Result((Timing(4, 0.5, 0.25, is_wrong=False),), (1.0, 2.5), "a b")
-    assert event_of(encode(GOOD)) == Done(0, 2, result)
+    assert event_of(encode(GOOD)) == Event(0, "result", step=2, result=result)
 
 
 @given(st.sampled_from(sorted(GOOD)), JSON)
 def test_any_value_of_a_rank_gives_an_event_within_limits(key: str, value: Any) -> None:
     event = event_of(encode({**GOOD, key: value}))
-    if isinstance(event, Done):
+    if event and event.result:
         assert all(0 < timing.seconds < 1e12 for timing in event.result.timings)
         assert len(event.result.problem) <= 300
 
@@ -52,30 +39,16 @@ def test_any_value_of_a_rank_gives_an_event_within_limits(key: str, value: Any) 
 @given(JSON)
 def test_any_state_is_parsed(value: Any) -> None:
     event = event_of(encode({"rank": 0, "event": "state", "stopped": value}))
-    assert isinstance(event, Stopped)
-    assert 0 <= event.part <= 1
+    assert event is not None
+    assert 0 <= event.stopped <= 1
 
 
 @pytest.mark.parametrize("seconds", [0, -1, float("nan"), float("inf"), 10**400, 5e-324, 1e-10, True, "1", None])
 def test_an_invalid_time_is_refused(seconds: object) -> None:
-    event = event_of(encode({**GOOD, "timings": [{"size": 4, "seconds": seconds, "fast": 1, "wrong": False}]}))
-    assert isinstance(event, Done)
+    event = event_of(encode({**GOOD, "timings": [{"size": 4, "seconds": seconds, "fast": 1, "is_wrong": False}]}))
+    assert event is not None
+    assert event.result is not None
     assert "cannot be read" in event.result.problem
-
-
-@given(st.binary(max_size=200))
-def test_any_line_is_parsed_or_ignored(line: bytes) -> None:
-    assert decode(line) is None or isinstance(decode(line), dict)
-
-
-def test_deep_nesting_is_not_decoded() -> None:
-    assert decode(b"[" * 100_000) is None
-
-
-def test_messages_round_trip() -> None:
-    line = encode(GOOD)
-    assert line.count(b"\n") == 1
-    assert decode(line) == GOOD
 
 
 @given(JSON)
@@ -84,12 +57,13 @@ def test_texts_are_reduced_to_one_short_line(value: Any) -> None:
     assert "\n" not in text_of(value)
 
 
-def test_what_is_not_of_the_form_is_a_sign_of_life() -> None:
+def test_what_is_not_of_the_form_is_left_out() -> None:
     rows: dict[Event, dict[str, Any]] = {
-        Ready(0, ("all_to_all",)): {"event": "ready", "skipped": ["all_to_all", "nonsense", 3]},
-        Ready(0): {"event": "ready", "skipped": 3},
-        Put(0, "k", "v", (1, 9)): {"event": "put", "key": "k", "value": "v", "to": [1, None, True, 9, []]},
-        Alive(0): {"event": "put", "key": 3, "value": [], "to": "x"},
+        Event(0, "ready", ("all_to_all",)): {"event": "ready", "skipped": ["all_to_all", "nonsense", 3]},
+        Event(0, "ready"): {"event": "ready", "skipped": 3},
+        Event(0, "put", key="k", value="v", to=(1, 9)): {"event": "put", "key": "k", "value": "v", "to": [1, None, 9]},
+        Event(0, "put", key="3"): {"event": "put", "key": 3, "to": "x"},
+        Event(0): {"event": ["unknown"]},
     }
     for event, fields in rows.items():
         assert event_of(encode({"rank": 0, **fields})) == event

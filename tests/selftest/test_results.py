@@ -1,7 +1,6 @@
 """Aggregation of the results of ranks."""
 
-from hccl_kit.selftest.bandwidth import bus_bandwidth
-from hccl_kit.selftest.measured import Collective, Compute, Link, Measured
+from hccl_kit.selftest.measured import Collective, Compute, Link, Measured, bus_bandwidth
 from hccl_kit.selftest.protocol import Result, Timing
 from hccl_kit.selftest.results import collectives_of, half_of, link_of, with_collectives, with_compute, with_links
 from tests.selftest.results import job

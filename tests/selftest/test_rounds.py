@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hccl_kit.selftest.names import Names
-from hccl_kit.selftest.rounds import Card, by_server, halves, pair_rounds, some_rounds, tournament
+from hccl_kit.selftest.rounds import Card, Names, by_server, halves, pair_rounds, some_rounds, tournament
+from tests.selftest.results import job
 
 
 def test_a_tournament_is_complete() -> None:
@@ -85,3 +85,22 @@ def test_halves_separate_every_two_servers() -> None:
 def test_the_servers_are_in_the_order_of_their_first_ranks() -> None:
     job = [Card(0, "b", 0), Card(2, "b", 1), Card(1, "a", 0), Card(3, "a", 1)]
     assert by_server(job) == [[0, 2], [1, 3]]
+
+
+@pytest.mark.parametrize(
+    ("ranks", "groups"),
+    [({0, 1, 2}, [(0, 1), (2,)]), ({1, 3}, [(1,), (3,)]), (set(), []), ({0, 1, 2, 3}, [(0, 1), (2, 3)])],
+    ids=["one whole", "none whole", "none", "all"],
+)
+def test_ranks_of_complete_servers_are_grouped(ranks: set[int], groups: list[tuple[int, ...]]) -> None:
+    assert Names(job(2, 2)).groups(frozenset(ranks)) == groups
+
+
+def test_ranks_of_a_single_server_are_not_grouped() -> None:
+    names = Names(job(1, 2))
+    assert names.groups(frozenset({0, 1})) == [(0,), (1,)]
+    assert names.ranks((0,)) == "rank 0 (10.0.0.1, card 0)"
+
+
+def test_the_name_of_a_server_with_many_ranks() -> None:
+    assert Names(job(2, 8)).ranks(tuple(range(8))) == "server 10.0.0.1 (ranks 0, 1, 2, 3 and 4 more)"

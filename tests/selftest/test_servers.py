@@ -8,8 +8,7 @@ from hccl_kit.launch.plan import plan
 from hccl_kit.runtime.worker_env import WorkerEnv
 from hccl_kit.selftest import servers
 from hccl_kit.selftest.agent import Order
-from hccl_kit.selftest.protocol import ADDRESS, decode, encode
-from hccl_kit.selftest.rounds import Card
+from hccl_kit.selftest.protocol import ADDRESS
 
 
 def tables(*addresses: str) -> hccl_kit.RankTable:
@@ -31,16 +30,6 @@ def test_the_ranks_have_the_environment_of_workers() -> None:
 def test_ranks_of_one_server_use_the_loopback_interface() -> None:
     (node,) = plan(tables("10.0.0.1"), ["x"]).nodes
     assert servers.server(node, "gloo", [], {}).order.environ == {ADDRESS: "127.0.0.1"}
-
-
-def test_cards_of_a_plan() -> None:
-    cards = servers.cards_of(plan(tables("10.0.0.1", "10.0.0.2"), ["x"]))
-    assert cards == [Card(0, "10.0.0.1", 4), Card(1, "10.0.0.1", 5), Card(2, "10.0.0.2", 4), Card(3, "10.0.0.2", 5)]
-
-
-def test_a_command_round_trips() -> None:
-    order = Order("gloo", {"A": "1"}, [{"RANK": "0"}, {"RANK": "1"}])
-    assert Order.parse(decode(encode(order._asdict()))) == order
 
 
 @pytest.mark.parametrize("message", [None, {}, {"backend": "gloo", "environ": {}}])

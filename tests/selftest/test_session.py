@@ -85,14 +85,6 @@ def losses(ranks: RankStates) -> list[tuple[int, str, str]]:
     return [(loss.rank, loss.how, loss.detail) for loss in ranks.losses()]
 
 
-def test_the_ranks_of_an_unreachable_server_are_lost(tmp_path: Path) -> None:
-    bad = 'import sys\nprint("banner\\nssh: connect to host b: Connection refused", file=sys.stderr)\nsys.exit(255)\n'
-    ranks, (found,) = played([server(tmp_path, "a", (0,), GOOD + READY + OBEY), server(tmp_path, "b", (1, 2), bad)])
-    why = "ssh: connect to host b: Connection refused"
-    assert losses(ranks) == [(1, "unreachable", why), (2, "unreachable", why)]
-    assert found.keys() == {0}
-
-
 def test_a_missing_command_makes_a_server_unreachable(tmp_path: Path) -> None:
     missing = Server("b", ("/nowhere/ssh",), (1,), Order("gloo", {}, []))
     ranks, _ = played([server(tmp_path, "a", (0,), GOOD + READY + OBEY), missing])
@@ -108,13 +100,6 @@ def test_a_stopped_rank_is_lost_and_its_partner_is_not(tmp_path: Path) -> None:
     assert ranks.available() == []
 
 
-LATE = f"""
-for line in sys.stdin:
-    step = json.loads(line)["step"]
-    if step == 2:
-        say(1, event="result", step=1, **{RESULT})
-    say(0, event="result", step=step, **{RESULT})
-"""
 """Rank 1 ends its first step when rank 0 has its second."""
 
 
@@ -133,18 +118,6 @@ def test_without_results_ranks_are_lost(
     assert measured.lost == (LostRank(0, "no result", why),)
     (fault,) = judge(measured)
     assert fault.message == f"rank 0 (a, card 0) gave no result: {why}"
-
-
-def test_a_late_rank_takes_part_again(tmp_path: Path) -> None:
-    """On a busy machine a step may exceed its timeout."""
-    programs = [server(tmp_path, "a", (0, 1), GOOD + READY + LATE)]
-    with session(programs, shares_fate=False) as started:
-        started.ready(5.0)
-        results = started.step({"do": "compute"}, [0, 1], 1.0)
-        assert results == {0: Result((), (1.0, 2.0)), 1: Result(problem="no end after 1.5 s")}
-        assert started.ranks.available() == [0]
-        started.step({"do": "compute"}, [0], 1.0)
-        assert started.ranks.available() == [0, 1]
 
 
 def test_ranks_that_start_one_after_the_other_have_enough_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -167,16 +140,6 @@ say(0, event="put", key="k", value="v", to=[0, 99, None, []])
     ranks, (results,) = played([server(tmp_path, "a", (0,), GOOD + READY + noise + OBEY)])
     assert ranks.lost == {}
     assert results.keys() == {0}
-
-
-def test_an_endless_line_loses_the_server(tmp_path: Path) -> None:
-    program = GOOD + READY + "lock.acquire()\nsys.stdout.write('x' * 3_000_000)\nsys.stdout.flush()\ntime.sleep(60)\n"
-    with session([server(tmp_path, "a", (0,), program)], shares_fate=False) as started:
-        started.ready(60.0)
-        end = time.monotonic() + 60.0
-        while not started.ranks.lost and time.monotonic() < end:
-            started.listen()
-    assert [how for _, how, _ in losses(started.ranks)] == ["unreachable"]
 
 
 def test_values_put_by_a_rank_reach_its_partners(tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ from xml.etree import ElementTree
 import pytest
 
 from hccl_kit.base.translation import speak
+from hccl_kit.selftest.evidence import SLOW
 from hccl_kit.selftest.measured import Measured
-from hccl_kit.selftest.quality import SLOW
 from hccl_kit.selftest.svg import as_svg
 from hccl_kit.selftest.verdict import judge
 from tests.selftest.results import healthy

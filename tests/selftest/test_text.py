@@ -50,10 +50,6 @@ def test_the_report_matches_the_expected_text() -> None:
     assert text(measured) == REPORT
 
 
-def test_a_healthy_run_ends_with_ok() -> None:
-    assert text(healthy(4, 1)).endswith("\n\nok: 6 pairs, 0 collectives")
-
-
 def test_only_the_slowest_of_many_pairs_are_listed() -> None:
     measured = slowed(healthy(12, 1), lambda pair: pair == (3, 7), 0.1)
     lines = text(measured).split("\n")

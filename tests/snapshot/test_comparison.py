@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 
 from hccl_kit.preflight.machine import Machine
-from hccl_kit.snapshot.comparison import compare_servers, compare_snapshots
+from hccl_kit.snapshot.comparison import MAX_LINES, as_text, compare_servers, compare_snapshots
 from hccl_kit.snapshot.document import THIS, Snapshot
-from hccl_kit.snapshot.text import MAX_LINES, as_text
 from tests.snapshot.machines import CARD, machine
 
 

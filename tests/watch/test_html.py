@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from hccl_kit.base.atomic_file import write_atomically
-from hccl_kit.watch.html import as_html
+from hccl_kit.watch.html import CHARTS, as_html, as_svg
 from hccl_kit.watch.look import Folder
 from hccl_kit.watch.view import WatchedJob
 from tests.browser import CHROMIUM, Page, browser
@@ -133,3 +133,22 @@ def test_any_job_is_well_formed_and_loads_nothing(tmp_path: Path, more: dict[str
     assert not re.search(r"(?:src|href)=|url\(|@import|https?:|<script", text)
     assert "default-src 'none'" in text
     assert "refresh" not in text
+
+
+LOSS = next(chart for chart in CHARTS if chart.title == "Loss")
+
+
+@pytest.mark.parametrize("losses", [(1e308, -1e308), (1.0, 2.0), (3.0, 3.0), (5e-324, 0.0)])
+def test_every_point_is_inside_the_picture(tmp_path: Path, losses: tuple[float, float]) -> None:
+    seen = Folder(run(tmp_path, 1)).look()
+    (rank,) = seen.ranks
+    curve = tuple(
+        point._replace(span=point.span._replace(loss=losses[index % 2], losses=1))
+        for index, point in enumerate(rank.curve)
+    )
+    svg = as_svg(seen._replace(ranks=(rank._replace(curve=curve),)), LOSS)
+    places = re.search(r'points="([^"]*)"', svg)
+    assert places is not None
+    pairs = [tuple(map(float, place.split(","))) for place in places[1].split()]
+    assert len(pairs) == len(curve) > 2
+    assert all(0 <= x <= 720 and 0 <= y <= 180 for x, y in pairs)

@@ -222,14 +222,6 @@ def test_damaged_files_cause_no_error(tmp_path: Path, damage: bytes) -> None:
     assert as_text(job)
 
 
-@pytest.mark.parametrize("cut", [1, 500, HEAD, HEAD + 100, 2 * HEAD - 1, 3 * HEAD, 3 * HEAD + 50_000])
-def test_truncated_files_are_read(tmp_path: Path, cut: int) -> None:
-    run(tmp_path, 3)
-    path = tmp_path / "facts_1.jsonl"
-    path.write_bytes(path.read_bytes()[:cut])
-    assert [rank.rank for rank in Folder(tmp_path).look().ranks] == [0, 1, 2]
-
-
 @pytest.mark.parametrize(
     "rows",
     [

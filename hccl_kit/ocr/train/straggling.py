@@ -9,7 +9,8 @@ import numpy as np
 
 from hccl_kit.ocr.train.step import StepResult
 from hccl_kit.runtime.join import World
-from hccl_kit.runtime.straggler import Streaks, Window
+from hccl_kit.runtime.pulse import Span
+from hccl_kit.runtime.straggler import Streaks
 
 MIN_STEPS = 10
 """Steps of a window, unless `system.log_interval` is more: fewer vary too much."""
@@ -24,7 +25,7 @@ class StragglerCheck:
         self.verdict: dict[str, Any] | None = None
         """The straggler that was warned of; `until_step` is None while it is one."""
         self._streaks = Streaks()
-        self._window = Window(0, 0.0, 0.0)
+        self._window = Span()
         self._first_step: int | None = None
 
     def add(self, step: int, data_s: float, result: StepResult) -> None:
@@ -37,16 +38,17 @@ class StragglerCheck:
         if self._first_step is None:
             self._first_step = step + 1
             return
-        window = self._window
-        self._window = Window(window.steps + 1, window.data_s + data_s, window.compute_s + result.compute_s)
+        self._window = self._window.and_then(Span(steps=1, data_s=data_s, compute_s=result.compute_s))
         if self._window.steps == self.every:
             self._compare(self._first_step, step)
-            self._window, self._first_step = Window(0, 0.0, 0.0), step + 1
+            self._window, self._first_step = Span(), step + 1
 
     def _compare(self, first: int, last: int) -> None:
-        rows = self.world.gather(np.array(self._window[1:3], np.float32))
-        steps = self._window.steps
-        windows = {rank: Window(steps, float(data), float(compute)) for rank, (data, compute) in enumerate(rows)}
+        rows = self.world.gather(np.array([self._window.data_s, self._window.compute_s], np.float32))
+        windows = {
+            rank: Span(steps=self._window.steps, data_s=float(data), compute_s=float(compute))
+            for rank, (data, compute) in enumerate(rows)
+        }
         self._streaks = self._streaks.after(windows, first)
         straggler = self._streaks.straggler(windows)
         if self.verdict is not None and self.verdict["rank"] not in self._streaks.by_rank:

@@ -7,12 +7,13 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
+from hccl_kit.base.grouped import grouped
 from hccl_kit.base.message import Message
 from hccl_kit.base.wording import joined, plural, spans
 from hccl_kit.discovery import npu_smi_info
 from hccl_kit.preflight.node import CannotTellError, Node
 from hccl_kit.preflight.probes import tools
-from hccl_kit.table.finding import Finding
+from hccl_kit.table.finding import Finding, finding
 
 CONTROLS = ("davinci_manager", "devmm_svm", "hisi_hdc")
 """The device files that every program on an NPU opens, apart from that of its card."""
@@ -62,7 +63,7 @@ def info(node: Node) -> npu_smi_info.Info:
     need_npu(node)
     shown = npu_smi_info.parse(tools.smi(node, "info"))
     if shown is None or not shown.chips:
-        raise CannotTellError(Message("preflight.no-cards-shown", "npu-smi shows no table of cards, see HK638"))
+        raise CannotTellError("preflight.no-cards-shown", "npu-smi shows no table of cards, see HK638")
     return shown
 
 
@@ -119,14 +120,14 @@ def visible_cards(text: str) -> Sequence[int]:
 
 def findings_on_cards(texts: Mapping[int, str], hint: str | None = None) -> Iterator[Finding]:
     """One finding for each text, with all cards that have it."""
-    by_text: dict[str, list[int]] = {}
-    for device_id, text in texts.items():
-        by_text.setdefault(text, []).append(device_id)
-    for text, ids in by_text.items():
-        yield Finding(
-            Message("preflight.cards", "{cards}: {text}", cards=named(ids), text=text),
-            hint,
+    for text, ids in grouped((text, device_id) for device_id, text in texts.items()).items():
+        yield finding(
+            "preflight.cards",
+            "{cards}: {text}",
+            hint=hint,
             device=ids[0] if len(ids) == 1 else None,
+            cards=named(ids),
+            text=text,
         )
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import ipaddress
 import socket
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.network import ip_of
 from hccl_kit.base.wording import listed
 from hccl_kit.discovery.server_id import interfaces
 from hccl_kit.launch.plan import HOST_IP
@@ -51,7 +51,4 @@ def names_here() -> frozenset[str]:
 
 def plain(name: object) -> str:
     """An address in canonical form, other text unchanged; non-strings become "", which matches no host."""
-    try:
-        return str(ipaddress.ip_address(name)) if isinstance(name, str) else ""
-    except ValueError:
-        return str(name)
+    return str(ip_of(name) or name) if isinstance(name, str) else ""

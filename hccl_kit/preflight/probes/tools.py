@@ -6,7 +6,6 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
-from hccl_kit.base.message import Message
 from hccl_kit.discovery import hccn_tool, may_be_file, npu_smi
 from hccl_kit.discovery.driver_tool import NoAnswerError, query_each
 from hccl_kit.preflight.node import CannotTellError, Node
@@ -32,7 +31,7 @@ def need(node: Node, name: str) -> str:
     """The path of a tool that has answered so far. Raises CannotTellError if it is missing or did not answer."""
     tool = find(node, name)
     if tool is None:
-        raise CannotTellError(Message("preflight.no-tool", "{tool} not found, see HK623", tool=name))
+        raise CannotTellError("preflight.no-tool", "{tool} not found, see HK623", tool=name)
     if why := node.tools.failure(tool):
         raise _failed(name, why)
     return tool
@@ -69,4 +68,4 @@ def hccn(
 
 
 def _failed(tool: str, reason: object) -> CannotTellError:
-    return CannotTellError(Message("preflight.tool-failed", "{tool}: {reason}", tool=tool, reason=reason))
+    return CannotTellError("preflight.tool-failed", "{tool}: {reason}", tool=tool, reason=reason)

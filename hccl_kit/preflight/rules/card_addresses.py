@@ -77,7 +77,7 @@ def sdid_differs(node: Node) -> Iterator[Finding]:
     wanted = {device.id: device.sdid for device in _devices(node) if device.sdid is not None}
     ids = [device_id for device_id in here(node) if device_id in wanted]
     if not ids:
-        raise CannotTellError(Message("HK629.no-sdid", "the table has no super_device_id for this server"))
+        raise CannotTellError("HK629.no-sdid", "the table has no super_device_id for this server")
     tool = tools.need(node, tools.NPU_SMI)
 
     def question(device_id: int) -> int:
@@ -86,7 +86,7 @@ def sdid_differs(node: Node) -> Iterator[Finding]:
 
     sdids, failures = query_each(ids, question)
     if not sdids:
-        raise CannotTellError(Message("HK629.no-answer", "npu-smi: {reason}", reason=next(iter(failures.values()))))
+        raise CannotTellError("HK629.no-answer", "npu-smi: {reason}", reason=next(iter(failures.values())))
     wrong = {
         number: Message(
             "HK629.other-sdid",
@@ -178,7 +178,7 @@ def _in_file(node: Node, ids: Sequence[int]) -> Mapping[int, Sequence[str]]:
         raise CannotTellError(error.message) from None
     addresses = {number: [entry.text for entry in there[number]] for number in ids if number in there}
     if not addresses:
-        raise CannotTellError(Message("HK628.no-card-in-file", "/etc/hccn.conf has no address of a card of the table"))
+        raise CannotTellError("HK628.no-card-in-file", "/etc/hccn.conf has no address of a card of the table")
     return addresses
 
 

@@ -21,7 +21,7 @@ from hccl_kit.preflight.probes.cards import (
     visible_cards,
 )
 from hccl_kit.table.document import shown
-from hccl_kit.table.finding import Finding
+from hccl_kit.table.finding import Finding, finding
 
 _MINOR = "Warning"
 _HEALTHY = "OK"
@@ -44,14 +44,12 @@ def card_missing(node: Node) -> Iterator[Finding]:
     if not missing or _is_renumbered(node):
         return
     if not shows_npu(node):
-        yield Finding(
-            Message("HK620.no-npu", "no NPU found: neither a device file in /dev nor a tool of the driver"),
-            Message(
-                "HK620.no-npu.fix",
-                "install the driver; in a container, start it with the Ascend container runtime and {variable}, or "
-                "with --device and the driver's folder mounted",
-                variable=VISIBLE_TO_CONTAINER,
-            ),
+        yield finding(
+            "HK620.no-npu",
+            "no NPU found: neither a device file in /dev nor a tool of the driver",
+            fix="install the driver; in a container, start it with the Ascend container runtime and {variable}, or "
+            "with --device and the driver's folder mounted",
+            variable=VISIBLE_TO_CONTAINER,
         )
         return
     present = Message("HK620.no-cards", "/dev has no davinciN")
@@ -92,41 +90,33 @@ def ids_not_physical(node: Node) -> Iterator[Finding]:
         raise CannotTellError(NOT_HERE)
     if _is_renumbered(node):
         pairs = ", ".join(f"{logical} is {physical}" for logical, physical in enumerate(ids))
-        yield Finding(
-            Message(
-                "HK622.counted-from-0",
-                "the table has {cards}, probably numbered from 0 inside this container; here are {present} "
-                "(logical {pairs})",
-                cards=named(node.device_ids),
-                present=named(ids),
-                pairs=pairs,
-            ),
-            Message(
+        yield finding(
+            "HK622.counted-from-0",
+            "the table has {cards}, probably numbered from 0 inside this container; here are {present} "
+            "(logical {pairs})",
+            hint=Message(
                 "HK622.counted-from-0.fix",
                 'if so, write it with: hccl-gen --device_num "[0,{number})" --visible_devices {cards}\n'
                 "if not, start the container with the cards of the table",
                 number=len(node.device_ids),
                 cards=",".join(map(str, ids)),
             ),
+            cards=named(node.device_ids),
+            present=named(ids),
+            pairs=pairs,
         )
         return
     given = set(visible_cards(node.environ.get(VISIBLE_TO_CONTAINER, "")))
     outside = sorted(set(node.device_ids) & set(ids) - given) if given else []
     if outside:
         text = shown(node.environ[VISIBLE_TO_CONTAINER])
-        message = Message(
+        yield finding(
             "HK622.other-cards",
             "the table uses {cards}, and {variable}={value} gives this container other cards",
+            fix="use a table of these cards, or start the container with the cards of the table",
             cards=named(outside),
             variable=VISIBLE_TO_CONTAINER,
             value=text,
-        )
-        yield Finding(
-            message,
-            Message(
-                "HK622.other-cards.fix",
-                "use a table of these cards, or start the container with the cards of the table",
-            ),
         )
 
 
@@ -174,7 +164,7 @@ def _health(node: Node) -> Mapping[int, str | None]:
     chips = info(node).chips
     ids = physical_ids(node, chips)
     if not ids:
-        raise CannotTellError(Message("HK625.no-card-of-chip", "npu-smi does not show which chip is which card"))
+        raise CannotTellError("HK625.no-card-of-chip", "npu-smi does not show which chip is which card")
     health = {ids[chip.npu, chip.chip]: chip.health for chip in chips if (chip.npu, chip.chip) in ids}
     is_whole = len(ids) == len(chips)
     return {card: health.get(card) for card in wanted if is_whole or card in health}

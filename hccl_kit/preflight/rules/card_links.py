@@ -6,6 +6,7 @@ import ipaddress
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from hccl_kit.base.message import Message
+from hccl_kit.base.network import ip_of
 from hccl_kit.check.rule import Rule
 from hccl_kit.discovery import hccn_state
 from hccl_kit.discovery.driver_tool import NoAnswerError, excerpt
@@ -80,7 +81,7 @@ def gateway_not_set(node: Node) -> Iterator[Finding]:
     cards, _ = nic_addresses(node, _cards(node))
     plain = {device_id: card for device_id, card in cards.items() if card.ip and ":" not in card.ip}
     if not plain:
-        raise CannotTellError(Message("HK632.no-ipv4", "no card here has an IPv4 address"))
+        raise CannotTellError("HK632.no-ipv4", "no card here has an IPv4 address")
     far = [device_id for device_id, card in plain.items() if _goes_outside(node, device_id, card)]
     lost = _unset(node, far, hccn_state.gateway, "-gateway") if far else ((), {})
     unasked = _unset(node, sorted(plain), hccn_state.net_detect, "-netdetect")
@@ -176,16 +177,14 @@ def _cards(node: Node) -> tuple[int, ...]:
     """
     _need_ports(node)
     if not uses_roce(node):
-        raise CannotTellError(Message("HK630.no-roce", "the cards of this job connect without their network ports"))
+        raise CannotTellError("HK630.no-roce", "the cards of this job connect without their network ports")
     return here(node) if asks_for_roce(node) else with_address(node)
 
 
 def _need_ports(node: Node) -> None:
     need_npu(node)
     if node.table.version == ATLAS_950:
-        raise CannotTellError(
-            Message("HK630.atlas-950", "the output of hccn_tool on Atlas 950 is not known well enough")
-        )
+        raise CannotTellError("HK630.atlas-950", "the output of hccn_tool on Atlas 950 is not known well enough")
 
 
 def _goes_outside(node: Node, device_id: int, card: Card) -> bool:
@@ -194,26 +193,20 @@ def _goes_outside(node: Node, device_id: int, card: Card) -> bool:
         return False
     network = _network(f"{card.ip}/{card.prefix}")
     others = [
-        _address(text.strip().partition("%")[0])
+        ip_of(text.strip().partition("%")[0])
         for server, device in node.table.devices()
         if server is not node.server and _connect(node, device_id, device)
         for text in (device.ip or "").split(",")
     ]
-    return network is not None and any(other not in network for other in others if other is not None)
+    return network is not None and any(
+        isinstance(other, ipaddress.IPv4Address) and other not in network for other in others
+    )
 
 
 def _network(text: str) -> ipaddress.IPv4Network | None:
     try:
         return ipaddress.IPv4Network(text, strict=False)
     except ValueError:  # a prefix of more than 32 bits
-        return None
-
-
-def _address(text: str) -> ipaddress.IPv4Address | None:
-    """None for IPv6, and for an invalid address, which the rules of tables report."""
-    try:
-        return ipaddress.IPv4Address(text)
-    except ValueError:
         return None
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from hccl_kit.base.bounded_file import read_bounded
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.base.wording import joined, listed
 from hccl_kit.check.rule import Rule
 from hccl_kit.preflight.node import ATLAS_950, CannotTellError, Node
@@ -17,7 +16,7 @@ from hccl_kit.preflight.probes.cards import VISIBLE_TO_CONTAINER, ids_in_dev, na
 from hccl_kit.preflight.rules.variables import listed_devices
 from hccl_kit.runtime.worker_env import VISIBLE_DEVICES
 from hccl_kit.table.document import shown
-from hccl_kit.table.finding import NO_CODE, Finding
+from hccl_kit.table.finding import NO_CODE, Finding, finding
 
 ROOT_INFO = "etc/hccl_rootinfo.json"
 TOPOLOGY = "usr/local/Ascend/driver/topo"
@@ -41,26 +40,26 @@ def stale_root_info(node: Node) -> Iterator[Finding]:
     need_npu(node)
     path = node.root / ROOT_INFO
     if path.is_dir():
-        message = Message(
-            "HK639.folder", "/{path} is a folder, which docker makes where the host has no such file", path=ROOT_INFO
+        yield finding(
+            "HK639.folder",
+            "/{path} is a folder, which docker makes where the host has no such file",
+            fix="remove the mount of it; on the host: rmdir /{path}",
+            hccl_error=NO_CODE,
+            path=ROOT_INFO,
         )
-        hint = Message("HK639.folder.fix", "remove the mount of it; on the host: rmdir /{path}", path=ROOT_INFO)
-        yield Finding(message, hint, hccl_error=NO_CODE)
         return
     if not path.exists():
         return
     version = _version(path)
     if version not in accepted:
         read = joined([version for version in accepted if version])
-        yield Finding(
-            Message(
-                "HK639.stale-root-info",
-                "/{path} has version {version}; HCCL of this product reads {read}",
-                path=ROOT_INFO,
-                version=shown(version),
-                read=read,
-            ),
-            Message("HK639.fix", "on the host: mv /{path} /{path}.old, then start the container again", path=ROOT_INFO),
+        yield finding(
+            "HK639.stale-root-info",
+            "/{path} has version {version}; HCCL of this product reads {read}",
+            fix="on the host: mv /{path} /{path}.old, then start the container again",
+            path=ROOT_INFO,
+            version=shown(version),
+            read=read,
         )
 
 
@@ -84,14 +83,14 @@ def no_topology(node: Node) -> Iterator[Finding]:
         has_files = False
     except OSError as error:
         raise CannotTellError(
-            Message("HK640.not-read", "/{folder} cannot be read: {reason}", folder=TOPOLOGY, reason=error.strerror)
+            "HK640.not-read", "/{folder} cannot be read: {reason}", folder=TOPOLOGY, reason=error.strerror
         ) from None
     if not has_files:
-        yield Finding(
-            Message("HK640.no-topology", "/{folder} has no .json file", folder=TOPOLOGY),
-            Message(
-                "HK640.fix", "in a container: -v /usr/local/Ascend/driver:/usr/local/Ascend/driver:ro, the whole folder"
-            ),
+        yield finding(
+            "HK640.no-topology",
+            "/{folder} has no .json file",
+            fix="in a container: -v /usr/local/Ascend/driver:/usr/local/Ascend/driver:ro, the whole folder",
+            folder=TOPOLOGY,
         )
 
 
@@ -117,49 +116,37 @@ def other_cards_in_container(node: Node) -> Iterator[Finding]:
         return
     absent = sorted(set(wanted) - set(there))
     if absent:
-        yield Finding(
-            Message(
-                "HK641.absent-cards",
-                "{variable}={value}, but /dev has {present}, not {cards}",
-                variable=VISIBLE_TO_CONTAINER,
-                value=shown(text),
-                present=named(there),
-                cards=named(absent),
-            ),
-            Message(
-                "HK641.absent-cards.fix",
-                "set it where the container is started, with the container runtime of Ascend, or give it --device "
-                "options",
-            ),
+        yield finding(
+            "HK641.absent-cards",
+            "{variable}={value}, but /dev has {present}, not {cards}",
+            fix="set it where the container is started, with the container runtime of Ascend, or give it --device "
+            "options",
+            variable=VISIBLE_TO_CONTAINER,
+            value=shown(text),
+            present=named(there),
+            cards=named(absent),
         )
     if any(before > after for before, after in pairwise(wanted)):
-        yield Finding(
-            Message(
-                "HK641.order",
-                "{variable}={value}: the order is ignored, programs number these cards in ascending order",
-                variable=VISIBLE_TO_CONTAINER,
-                value=shown(text),
-            ),
-            Message("HK641.order.fix", "write {cards}", cards=",".join(map(str, sorted(wanted)))),
+        yield finding(
+            "HK641.order",
+            "{variable}={value}: the order is ignored, programs number these cards in ascending order",
+            fix="write {cards}",
+            variable=VISIBLE_TO_CONTAINER,
+            value=shown(text),
+            cards=",".join(map(str, sorted(wanted))),
         )
     beyond = [number for number in listed_devices(node.environ) or () if number >= len(there)] if text else []
     if beyond:
-        yield Finding(
-            Message(
-                "HK641.beyond",
-                "{variable}={value} selects among the {number} cards of this container, which count from 0, "
-                "whatever their numbers in /dev ({cards})",
-                variable=VISIBLE_DEVICES,
-                value=shown(node.environ[VISIBLE_DEVICES]),
-                number=len(there),
-                cards=named(there),
-            ),
-            Message(
-                "HK641.beyond.fix",
-                "unset {variable}, or write numbers from 0 to {last}",
-                variable=VISIBLE_DEVICES,
-                last=len(there) - 1,
-            ),
+        yield finding(
+            "HK641.beyond",
+            "{variable}={value} selects among the {number} cards of this container, which count from 0, "
+            "whatever their numbers in /dev ({cards})",
+            fix="unset {variable}, or write numbers from 0 to {last}",
+            variable=VISIBLE_DEVICES,
+            value=shown(node.environ[VISIBLE_DEVICES]),
+            number=len(there),
+            cards=named(there),
+            last=len(there) - 1,
         )
 
 
@@ -180,11 +167,11 @@ def virtual_cards(node: Node) -> Iterator[Finding]:
         if number.isdecimal() and (int(number[:4]) - FIRST_VIRTUAL) // VIRTUAL_PER_CARD in node.device_ids:
             names.append(path.name)
     if names:
-        yield Finding(
-            Message(
-                "HK649.virtual", "HCCL supports no virtual cards; /dev has {names}", names=listed(sorted(names), 4)
-            ),
-            Message("HK649.fix", "run the job on cards that are not split"),
+        yield finding(
+            "HK649.virtual",
+            "HCCL supports no virtual cards; /dev has {names}",
+            fix="run the job on cards that are not split",
+            names=listed(sorted(names), 4),
         )
 
 
@@ -194,13 +181,13 @@ def _version(path: Path) -> str:
         value = json.loads(read_bounded(path, MAX_ROOT_INFO))
     except KitError as error:
         raise CannotTellError(
-            Message("HK639.not-read", "/{path} cannot be read: {reason}", path=ROOT_INFO, reason=error.message)
+            "HK639.not-read", "/{path} cannot be read: {reason}", path=ROOT_INFO, reason=error.message
         ) from None
     except (ValueError, RecursionError):
-        raise CannotTellError(Message("HK639.not-json", "/{path} is not JSON", path=ROOT_INFO)) from None
+        raise CannotTellError("HK639.not-json", "/{path} is not JSON", path=ROOT_INFO) from None
     version = value.get("version") if isinstance(value, dict) else None
     if not isinstance(version, str):
-        raise CannotTellError(Message("HK639.no-version", "/{path} names no version", path=ROOT_INFO))
+        raise CannotTellError("HK639.no-version", "/{path} names no version", path=ROOT_INFO)
     return version
 
 

@@ -15,7 +15,7 @@ from hccl_kit.discovery.driver_tool import HangError, NoAnswerError, excerpt, qu
 from hccl_kit.preflight.node import ATLAS_950, Node
 from hccl_kit.preflight.probes import tools
 from hccl_kit.preflight.probes.cards import CONTROLS, findings_on_cards, ids_in_dev, need_npu
-from hccl_kit.table.finding import Finding
+from hccl_kit.table.finding import Finding, finding
 
 HCCN_CONF = "etc/hccn.conf"
 _ADDRESS = ("-ip", "-g")
@@ -60,9 +60,11 @@ def device_file_closed(node: Node) -> Iterator[Finding]:
     cards = [f"davinci{device_id}" for device_id in _cards(node)]
     closed = [name for name in (*CONTROLS, *cards) if name not in missing and not _opens(dev / name)]
     if closed:
-        yield Finding(
-            Message("HK621.closed-files", "this user may not read and write {files} in /dev", files=listed(closed, 3)),
-            _OF_ROOT if os.geteuid() == 0 else _OF_USER,
+        yield finding(
+            "HK621.closed-files",
+            "this user may not read and write {files} in /dev",
+            hint=_OF_ROOT if os.geteuid() == 0 else _OF_USER,
+            files=listed(closed, 3),
         )
 
 
@@ -79,13 +81,11 @@ def tool_missing(node: Node) -> Iterator[Finding]:
     """
     need_npu(node)
     if tools.find(node, tools.NPU_SMI) is None:
-        yield Finding(
-            Message("HK623.no-npu-smi", "npu-smi not found; health, processes and super pods are not checked"),
-            Message(
-                "HK623.no-npu-smi.fix",
-                "in a container: -v /usr/local/bin/npu-smi:/usr/local/bin/npu-smi -v /usr/local/dcmi:/usr/local/dcmi "
-                "-v /usr/local/Ascend/driver/lib64:/usr/local/Ascend/driver/lib64",
-            ),
+        yield finding(
+            "HK623.no-npu-smi",
+            "npu-smi not found; health, processes and super pods are not checked",
+            fix="in a container: -v /usr/local/bin/npu-smi:/usr/local/bin/npu-smi -v /usr/local/dcmi:/usr/local/dcmi "
+            "-v /usr/local/Ascend/driver/lib64:/usr/local/Ascend/driver/lib64",
         )
     if tools.find(node, tools.HCCN_TOOL) is None and node.table.version != ATLAS_950:
         yield _without_hccn_tool(has_conf=may_be_file(node.root / HCCN_CONF))
@@ -93,26 +93,16 @@ def tool_missing(node: Node) -> Iterator[Finding]:
 
 def _without_hccn_tool(*, has_conf: bool) -> Finding:
     if has_conf:
-        return Finding(
-            Message(
-                "HK623.conf-instead-of-tool",
-                "hccn_tool not found; links, gateways and TLS are not checked; addresses are taken from /etc/hccn.conf",
-            ),
-            Message(
-                "HK623.conf-instead-of-tool.fix",
-                "in a container: -v /usr/local/Ascend/driver/tools/hccn_tool:/usr/bin/hccn_tool",
-            ),
+        return finding(
+            "HK623.conf-instead-of-tool",
+            "hccn_tool not found; links, gateways and TLS are not checked; addresses are taken from /etc/hccn.conf",
+            fix="in a container: -v /usr/local/Ascend/driver/tools/hccn_tool:/usr/bin/hccn_tool",
         )
-    return Finding(
-        Message(
-            "HK623.no-hccn-tool",
-            "hccn_tool not found; links, gateways and TLS are not checked, and there is no /etc/hccn.conf",
-        ),
-        Message(
-            "HK623.no-hccn-tool.fix",
-            "in a container: -v /usr/local/Ascend/driver/tools/hccn_tool:/usr/bin/hccn_tool "
-            "-v /etc/hccn.conf:/etc/hccn.conf:ro",
-        ),
+    return finding(
+        "HK623.no-hccn-tool",
+        "hccn_tool not found; links, gateways and TLS are not checked, and there is no /etc/hccn.conf",
+        fix="in a container: -v /usr/local/Ascend/driver/tools/hccn_tool:/usr/bin/hccn_tool "
+        "-v /etc/hccn.conf:/etc/hccn.conf:ro",
     )
 
 
@@ -131,13 +121,11 @@ def nameless_user(node: Node) -> Iterator[Finding]:
     try:
         pwd.getpwuid(user)
     except KeyError:
-        yield Finding(
-            Message(
-                "HK648.nameless-user",
-                "user {user} has no entry in /etc/passwd; hccn_tool then prints nothing",
-                user=user,
-            ),
-            Message("HK648.fix", "in a container: -v /etc/passwd:/etc/passwd:ro -v /etc/group:/etc/group:ro"),
+        yield finding(
+            "HK648.nameless-user",
+            "user {user} has no entry in /etc/passwd; hccn_tool then prints nothing",
+            fix="in a container: -v /etc/passwd:/etc/passwd:ro -v /etc/group:/etc/group:ro",
+            user=user,
         )
 
 
@@ -177,11 +165,13 @@ def tool_stopped_answering(node: Node) -> Iterator[Finding]:
                 "HK637.silent-card", "{tool} {words}: {reason}", tool=name, words=" ".join(words[2:]), reason=reason
             )
         elif words[0] != "-i" and words != ["info"]:
-            yield Finding(
-                Message(
-                    "HK637.silent-query", "{tool} {words}: {reason}", tool=name, words=" ".join(words), reason=reason
-                ),
-                _CHECK_DMESG,
+            yield finding(
+                "HK637.silent-query",
+                "{tool} {words}: {reason}",
+                hint=_CHECK_DMESG,
+                tool=name,
+                words=" ".join(words),
+                reason=reason,
             )
     yield from findings_on_cards(dict(sorted(cards.items())), _CHECK_DMESG)
 
@@ -210,7 +200,7 @@ def tool_unusable(node: Node) -> Iterator[Finding]:
 
 
 def _smi_failed(reason: NoAnswerError, hint: Message) -> Finding:
-    return Finding(Message("HK624.npu-smi", "npu-smi info: {reason}", reason=reason), hint)
+    return finding("HK624.npu-smi", "npu-smi info: {reason}", hint=hint, reason=reason)
 
 
 def _address_not_read(reason: NoAnswerError) -> Message:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import ipaddress
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
+from hccl_kit.base.network import ip_of
 from hccl_kit.base.wording import joined
 from hccl_kit.check.rule import Rule
 from hccl_kit.discovery import hccn_conf, hccn_tool
@@ -34,11 +34,13 @@ def file_unreadable(node: Node) -> Iterator[Finding]:
         try:
             hccn_conf.every_entry(node.root / HCCN_CONF)
         except KitError as error:
-            hint = Message(
-                "HK643.fix",
-                "mount the file of the host, or set the addresses with hccn_tool -i N -ip -s, which writes it",
+            yield Finding(
+                error.message,
+                Message(
+                    "HK643.fix",
+                    "mount the file of the host, or set the addresses with hccn_tool -i N -ip -s, which writes it",
+                ),
             )
-            yield Finding(error.message, hint)
 
 
 def file_stale(node: Node) -> Iterator[Finding]:
@@ -59,7 +61,7 @@ def file_stale(node: Node) -> Iterator[Finding]:
     ids = [device_id for device_id in ids_in_dev(node) if device_id in entries]
     there, failures = tools.hccn(node, ids, _addresses)
     if failures and not there:
-        raise CannotTellError(Message("HK642.no-answer", "hccn_tool: {reason}", reason=next(iter(failures.values()))))
+        raise CannotTellError("HK642.no-answer", "hccn_tool: {reason}", reason=next(iter(failures.values())))
     stale = {}
     for card, addresses in there.items():
         odd = [entry for entry in entries[card] if entry.address not in addresses]
@@ -90,7 +92,7 @@ def _entries(node: Node) -> Mapping[int, Sequence[hccn_conf.Entry]]:
     try:
         return hccn_conf.every_entry(node.root / HCCN_CONF)
     except KitError as error:
-        raise CannotTellError(Message("HK642.not-read", "{reason}, see HK643", reason=error.message)) from None
+        raise CannotTellError("HK642.not-read", "{reason}, see HK643", reason=error.message) from None
 
 
 def _addresses(query: Callable[..., str]) -> Sequence[hccn_conf.Address]:
@@ -98,13 +100,7 @@ def _addresses(query: Callable[..., str]) -> Sequence[hccn_conf.Address]:
     answer = query("-ip", "-g")
     if not hccn_tool.is_answer(answer):
         raise NoAnswerError(excerpt(answer))
-    addresses = []
-    for text in hccn_tool.every_address(query):
-        try:
-            addresses.append(ipaddress.ip_address(text))
-        except ValueError:  # dashes stand for no address
-            continue
-    return addresses
+    return [address for text in hccn_tool.every_address(query) if (address := ip_of(text))]  # dashes: no address
 
 
 RULES = (

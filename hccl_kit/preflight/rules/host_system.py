@@ -15,10 +15,11 @@ from hccl_kit.launch.assign import AFFINITY
 from hccl_kit.preflight.node import ATLAS_950, CannotTellError, Node
 from hccl_kit.preflight.probes import tools
 from hccl_kit.preflight.probes.cards import ids_in_dev, need_npu
+from hccl_kit.preflight.probes.port_holder import read
 from hccl_kit.preflight.system_settings import GOVERNOR, HUGE_PAGES, system_settings
 from hccl_kit.runtime.worker_env import VISIBLE_DEVICES
 from hccl_kit.table.document import shown
-from hccl_kit.table.finding import Finding
+from hccl_kit.table.finding import Finding, finding
 
 NEWEST_WITHOUT_HAVEGED = (5, 18)
 """Up to this kernel, x86 hosts of Atlas 950 need haveged.
@@ -57,42 +58,37 @@ def unsuitable_kernel(node: Node) -> Iterator[Finding]:
     HCCL:           no code.
     """
     need_npu(node)
-    release = _text(node.root / "proc/sys/kernel/osrelease").strip()
+    release = read(node.root / "proc/sys/kernel/osrelease").strip()
     version = re.match(r"([0-9]{1,3})\.([0-9]{1,3})", release)
     is_old = version is not None and (int(version[1]), int(version[2])) <= NEWEST_WITHOUT_HAVEGED
     if node.table.version == ATLAS_950 and is_old and _is_x86(node.root) and not _runs(node.root, "haveged"):
-        yield Finding(
-            Message(
-                "HK646.old-kernel",
-                "Linux {release} on x86: Atlas 950 needs a kernel above 5.18, or haveged, which is not seen to run",
-                release=shown(release),
-            ),
-            Message("HK646.old-kernel.fix", "on the host: systemctl enable --now haveged, or use a newer kernel"),
+        yield finding(
+            "HK646.old-kernel",
+            "Linux {release} on x86: Atlas 950 needs a kernel above 5.18, or haveged, which is not seen to run",
+            fix="on the host: systemctl enable --now haveged, or use a newer kernel",
+            release=shown(release),
         )
     page = os.sysconf("SC_PAGE_SIZE")
     is_posted = node.environ.get(DIRECT_POST, "").upper() == "TRUE"
     if page != PAGE and node.product.name.startswith("a2") and len(node.table.servers) > 1 and not is_posted:
-        yield Finding(
-            Message(
-                "HK646.pages",
-                "the memory pages of this host have {size} KiB, and {variable} is not TRUE",
-                size=page >> 10,
-                variable=DIRECT_POST,
-            ),
-            Message("HK646.pages.fix", "export {variable}=TRUE on all servers", variable=DIRECT_POST),
+        yield finding(
+            "HK646.pages",
+            "the memory pages of this host have {size} KiB, and {variable} is not TRUE",
+            fix="export {variable}=TRUE on all servers",
+            size=page >> 10,
+            variable=DIRECT_POST,
         )
     settings = system_settings(node.root)
     for name, (advised, command) in ADVISED.items():
         if settings.get(name, advised) != advised:
-            yield Finding(
-                Message(
-                    "HK646.setting",
-                    "{name}: {value}; the manual of MindIE advises {advised}",
-                    name=name,
-                    value=settings[name],
-                    advised=advised,
-                ),
-                Message("HK646.setting.fix", "on the host: {command}", command=command),
+            yield finding(
+                "HK646.setting",
+                "{name}: {value}; the manual of MindIE advises {advised}",
+                fix="on the host: {command}",
+                name=name,
+                value=settings[name],
+                advised=advised,
+                command=command,
             )
 
 
@@ -113,7 +109,7 @@ def remote_cores(node: Node) -> Iterator[Finding]:
         return
     if VISIBLE_DEVICES in node.environ:
         raise CannotTellError(
-            Message("HK647.renumbered", "{variable} changes the numbers of the cards", variable=VISIBLE_DEVICES)
+            "HK647.renumbered", "{variable} changes the numbers of the cards", variable=VISIBLE_DEVICES
         )
     cores = _cores_by_torch_npu(node, value)
     near = near_cards(tools.smi(node, "info", "-t", "topo"))
@@ -121,34 +117,30 @@ def remote_cores(node: Node) -> Iterator[Finding]:
     remote = [card for card, chosen in cores.items() if card in near and not chosen & near[card]]
     if remote:
         card = remote[0]
-        yield Finding(
-            Message(
-                "HK647.remote",
-                "{variable}={value} gives card {card} the cores {chosen}; near it are {near}"
-                " (cards that are bound like this: {count})",
-                variable=AFFINITY,
-                value=shown(value),
-                card=card,
-                chosen=as_list(cores[card]),
-                near=as_list(near[card]),
-                count=len(remote),
-            ),
-            hint,
+        yield finding(
+            "HK647.remote",
+            "{variable}={value} gives card {card} the cores {chosen}; near it are {near}"
+            " (cards that are bound like this: {count})",
+            hint=hint,
+            variable=AFFINITY,
+            value=shown(value),
+            card=card,
+            chosen=as_list(cores[card]),
+            near=as_list(near[card]),
+            count=len(remote),
         )
     pairs = [(card, other) for card in cores for other in cores if card < other and cores[card] & cores[other]]
     if pairs:
         card, other = pairs[0]
-        yield Finding(
-            Message(
-                "HK647.overlap",
-                "{variable}={value} gives cards {card} and {other} the same cores {shared}",
-                variable=AFFINITY,
-                value=shown(value),
-                card=card,
-                other=other,
-                shared=as_list(cores[card] & cores[other]),
-            ),
-            hint,
+        yield finding(
+            "HK647.overlap",
+            "{variable}={value} gives cards {card} and {other} the same cores {shared}",
+            hint=hint,
+            variable=AFFINITY,
+            value=shown(value),
+            card=card,
+            other=other,
+            shared=as_list(cores[card] & cores[other]),
         )
 
 
@@ -161,25 +153,17 @@ def _cores_by_torch_npu(node: Node, value: str) -> Mapping[int, frozenset[int]]:
     ranges = {int(number): cores_in(text) for number, text in _RANGE.findall(value)}
     if ranges:
         return {cards[number]: cores for number, cores in ranges.items() if number < len(cards)}
-    online = sorted(cores_in(_text(node.root / "sys/devices/system/cpu/online")))
+    online = sorted(cores_in(read(node.root / "sys/devices/system/cpu/online")))
     size = len(online) // max(1, len(cards))
     return {card: frozenset(online[at * size : (at + 1) * size]) for at, card in enumerate(cards)} if size else {}
 
 
-def _text(path: Path) -> str:
-    try:
-        with path.open(encoding="utf-8", errors="replace") as file:
-            return file.read(1 << 16)
-    except OSError:
-        return ""
-
-
 def _is_x86(root: Path) -> bool:
-    return re.search(r"^vendor_id\s*:", _text(root / "proc/cpuinfo"), re.MULTILINE) is not None
+    return re.search(r"^vendor_id\s*:", read(root / "proc/cpuinfo"), re.MULTILINE) is not None
 
 
 def _runs(root: Path, name: str) -> bool:
-    return any(_text(path).strip() == name for path in (root / "proc").glob("[0-9]*/comm"))
+    return any(read(path).strip() == name for path in (root / "proc").glob("[0-9]*/comm"))
 
 
 RULES = (

@@ -11,8 +11,9 @@ from pathlib import Path
 from hccl_kit.base.message import Message
 from hccl_kit.check.rule import Rule
 from hccl_kit.preflight.node import Node
+from hccl_kit.preflight.probes.port_holder import read
 from hccl_kit.table.document import shown
-from hccl_kit.table.finding import Finding
+from hccl_kit.table.finding import Finding, finding
 
 SHM_PER_CARD = 256 << 20
 """Bytes of /dev/shm: a data loader of 8 processes keeps two batches of 16 MiB each there."""
@@ -71,22 +72,22 @@ def too_little(node: Node) -> Iterator[Finding]:
             continue
         limit = limit >> 10 if letter == "l" else limit
         if limit < least:
-            message = Message(
+            yield finding(
                 "HK613.ulimit",
                 "ulimit -{letter} is {limit}, and {least} is recommended: {why}",
+                fix="ulimit -{letter} {least}, or limits.conf",
                 letter=letter,
                 limit=limit,
                 least=least,
                 why=why,
             )
-            yield Finding(
-                message,
-                Message("HK613.ulimit.fix", "ulimit -{letter} {least}, or limits.conf", letter=letter, least=least),
-            )
-    if resource.getrlimit(resource.RLIMIT_CORE)[0] == resource.RLIM_INFINITY and not _core_is_piped(node.root):
-        yield Finding(
-            Message("HK613.core", "ulimit -c is unlimited: every rank that crashes writes all its memory to a file"),
-            Message("HK613.core.fix", "ulimit -c 0"),
+    # To a program such as systemd-coredump, which limits their size.
+    is_piped = read(node.root / "proc/sys/kernel/core_pattern").startswith("|")
+    if resource.getrlimit(resource.RLIMIT_CORE)[0] == resource.RLIM_INFINITY and not is_piped:
+        yield finding(
+            "HK613.core",
+            "ulimit -c is unlimited: every rank that crashes writes all its memory to a file",
+            fix="ulimit -c 0",
         )
 
 
@@ -129,28 +130,25 @@ def _shm(folder: Path, cards: int) -> Iterator[Finding]:
     try:
         free = shutil.disk_usage(folder).free
     except OSError:
-        message = Message(
-            "HK613.no-shm", "{folder} does not exist; data loaders pass batches through it", folder=folder
+        yield finding(
+            "HK613.no-shm",
+            "{folder} does not exist; data loaders pass batches through it",
+            fix="mount it: docker run --shm-size=8g",
+            folder=folder,
         )
-        yield Finding(message, Message("HK613.no-shm.fix", "mount it: docker run --shm-size=8g"))
         return
     wanted = SHM_PER_CARD * cards
     if free < wanted:
-        yield Finding(
-            Message(
-                "HK613.small-shm",
-                "{folder} has {free} MiB free, and {least} are recommended for {cards} cards: "
-                "data loaders pass batches through it",
-                folder=folder,
-                free=free >> 20,
-                least=wanted >> 20,
-                cards=cards,
-            ),
-            Message(
-                "HK613.small-shm.fix",
-                "docker run --shm-size={size}g, or clear what old jobs left there",
-                size=max(1, wanted >> 30),
-            ),
+        yield finding(
+            "HK613.small-shm",
+            "{folder} has {free} MiB free, and {least} are recommended for {cards} cards: "
+            "data loaders pass batches through it",
+            fix="docker run --shm-size={size}g, or clear what old jobs left there",
+            folder=folder,
+            free=free >> 20,
+            least=wanted >> 20,
+            cards=cards,
+            size=max(1, wanted >> 30),
         )
 
 
@@ -158,14 +156,6 @@ def _is_folder(path: Path) -> bool:
     try:
         return path.is_dir()
     except OSError:  # no permission
-        return False
-
-
-def _core_is_piped(root: Path) -> bool:
-    """Whether core dumps are piped to a program such as systemd-coredump, which limits their size."""
-    try:
-        return (root / "proc/sys/kernel/core_pattern").read_text(encoding="utf-8", errors="replace").startswith("|")
-    except OSError:
         return False
 
 

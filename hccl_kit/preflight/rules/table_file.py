@@ -13,7 +13,7 @@ from hccl_kit.check.rule import Rule
 from hccl_kit.preflight.node import CannotTellError, Node
 from hccl_kit.runtime.worker_env import RANK_TABLE_FILE
 from hccl_kit.table.document import shown
-from hccl_kit.table.finding import Finding
+from hccl_kit.table.finding import Finding, finding
 
 MAX_PATH = 4095
 """Bytes, PATH_MAX without the zero at its end."""
@@ -37,7 +37,7 @@ def path_not_taken(node: Node) -> Iterator[Finding]:
         with real.open("rb"):
             pass
     except FileNotFoundError:
-        raise CannotTellError(Message("HK601.no-table", "there is no table at {path}", path=path)) from None
+        raise CannotTellError("HK601.no-table", "there is no table at {path}", path=path) from None
     except (OSError, RuntimeError) as error:  # RuntimeError: a loop of links, before Python 3.13
         loop = Message("HK601.loop", "its symbolic links form a loop")
         why = system_reason(error) if isinstance(error, OSError) else loop
@@ -56,13 +56,11 @@ def path_not_taken(node: Node) -> Iterator[Finding]:
             )
             yield Finding(message, Message("HK601.suffix.fix", "rename the file or its folder"))
         if len(os.fsencode(name)) > MAX_PATH:
-            yield Finding(
-                Message(
-                    "HK601.long-path",
-                    "the path of the table has {length} bytes; accepted: {most}",
-                    length=len(os.fsencode(name)),
-                    most=MAX_PATH,
-                )
+            yield finding(
+                "HK601.long-path",
+                "the path of the table has {length} bytes; accepted: {most}",
+                length=len(os.fsencode(name)),
+                most=MAX_PATH,
             )
 
 
@@ -107,32 +105,28 @@ def another_table(node: Node) -> Iterator[Finding]:
     for name in (_OVERRIDE, RANK_TABLE_FILE):
         value = node.environ.get(name)
         if value and node.path and not _same(Path(value), node.path):
-            message = Message(
+            yield finding(
                 "HK603.other-table",
                 "{variable}={value}, which is not the checked table, {path}",
+                hint=_unset(name),
                 variable=name,
                 value=shown(value),
                 path=shown(str(node.path)),
             )
-            yield Finding(message, _unset(name))
         elif value and not node.path and name == _OVERRIDE:
-            yield Finding(
-                Message(
-                    "HK603.overrides",
-                    "{variable}={value}, which overrides {other}",
-                    variable=name,
-                    value=shown(value),
-                    other=RANK_TABLE_FILE,
-                ),
-                _unset(name),
+            yield finding(
+                "HK603.overrides",
+                "{variable}={value}, which overrides {other}",
+                hint=_unset(name),
+                variable=name,
+                value=shown(value),
+                other=RANK_TABLE_FILE,
             )
 
 
 def _path(node: Node) -> Path:
     if node.path is None:
-        raise CannotTellError(
-            Message("HK601.no-path", "the table came over standard input; name its path here with --path")
-        )
+        raise CannotTellError("HK601.no-path", "the table came over standard input; name its path here with --path")
     return node.path
 
 

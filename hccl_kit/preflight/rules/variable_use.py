@@ -15,7 +15,7 @@ from hccl_kit.launch.hccl_variables import IF_OF_TORCH
 from hccl_kit.preflight.node import Node
 from hccl_kit.preflight.rules.variable_values import PAGES_9_1, PARSER
 from hccl_kit.table.document import shown
-from hccl_kit.table.finding import Finding
+from hccl_kit.table.finding import Finding, finding
 
 Environ = Mapping[str, str]
 
@@ -68,9 +68,12 @@ def not_filled_in(node: Node) -> Iterator[Finding]:
     HCCL:           EI0001 where HCCL reads it; else no code.
     """
     for name, value in placeholders(node.environ).items():
-        yield Finding(
-            Message("HK645.placeholder", "{variable}={value} is a placeholder", variable=name, value=shown(value)),
-            Message("HK645.fix", "write the value of this cluster"),
+        yield finding(
+            "HK645.placeholder",
+            "{variable}={value} is a placeholder",
+            fix="write the value of this cluster",
+            variable=name,
+            value=shown(value),
         )
 
 
@@ -96,15 +99,13 @@ def _absent_interfaces(environ: Environ) -> Iterator[Finding]:
             continue
         there = {interface.name for interface in interfaces()}
         if absent := [part for part in wanted if part not in there]:
-            yield Finding(
-                Message(
-                    "HK644.interface",
-                    "{variable} names {absent}; the interfaces of this machine are {there}",
-                    variable=name,
-                    absent=listed(map(shown, absent)),
-                    there=listed(sorted(there)),
-                ),
-                Message("HK644.interface.fix", "name the interface that has the address of this host"),
+            yield finding(
+                "HK644.interface",
+                "{variable} names {absent}; the interfaces of this machine are {there}",
+                fix="name the interface that has the address of this host",
+                variable=name,
+                absent=listed(map(shown, absent)),
+                there=listed(sorted(there)),
             )
 
 
@@ -138,25 +139,17 @@ def _exec(environ: Environ, product: str) -> Message | None:
     if not re.fullmatch("[0-9]{1,10}", text):
         return None
     seconds = int(text)
-    if mode in ("AIV", "AIV_ONLY") and not 0 < seconds <= MOST_AIV:
+    is_aiv = mode in ("AIV", "AIV_ONLY")
+    most = MOST_AIV if is_aiv else MOST_CCU
+    if (is_aiv or mode.startswith("CCU_")) and (seconds > most or (is_aiv and not seconds)):
         return Message(
-            "HK644.aiv",
+            "HK644.limit",
             "{variable}={seconds}, and {mode_variable}={mode} waits for {most} s at most",
             variable=EXEC,
             seconds=seconds,
             mode_variable=MODE,
             mode=mode,
-            most=MOST_AIV,
-        )
-    if mode.startswith("CCU_") and seconds > MOST_CCU:
-        return Message(
-            "HK644.ccu",
-            "{variable}={seconds}, and {mode_variable}={mode} waits for {most} s at most",
-            variable=EXEC,
-            seconds=seconds,
-            mode_variable=MODE,
-            mode=mode,
-            most=MOST_CCU,
+            most=most,
         )
     if product in ("910", "300i-duo") and seconds % STEP_OF_OLD:
         taken = max(STEP_OF_OLD, seconds // STEP_OF_OLD * STEP_OF_OLD)

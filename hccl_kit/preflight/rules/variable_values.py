@@ -5,7 +5,6 @@ HCCL's own parser stops at the first invalid value.
 
 from __future__ import annotations
 
-import ipaddress
 import os
 import re
 from collections.abc import Callable, Mapping
@@ -14,7 +13,9 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from hccl_kit.base.message import Message
+from hccl_kit.base.network import ip_of
 from hccl_kit.base.origin import Origin, Release
+from hccl_kit.table.finding import Finding
 
 PARSER = Origin("externalinput.cc and env_config.cc of hcomm, and the pages of the variables", "2026-11-25")
 MODES = Origin("alg_env_config.cc of hccl at the tags 8.5.0, 9.0.0 and 9.1.0", "2026-11-27", oldest=(8, 5))
@@ -47,21 +48,14 @@ class Accepted(NamedTuple):
 PCIE, ROCE = "HCCL_INTRA_PCIE_ENABLE", "HCCL_INTRA_ROCE_ENABLE"
 
 
-class Contradiction(NamedTuple):
-    """Two values that HCCL refuses together, each of which it accepts; and what to do."""
-
-    message: Message
-    hint: Message
-
-
-def links_contradict(environ: Mapping[str, str]) -> Contradiction | None:
+def links_contradict(environ: Mapping[str, str]) -> Finding | None:
     """Whether the switches of PCIe and RoCE inside a server contradict: (1, 1), (0, unset) and (unset, 0) do.
 
     HCCL reads (0, 0) as PCIe.
     """
     pcie, roce = environ.get(PCIE), environ.get(ROCE)
     if (pcie, roce) == ("1", "1"):
-        return Contradiction(
+        return Finding(
             Message("HK607.both", "{pcie}=1 and {roce}=1; at most one of them may be 1", pcie=PCIE, roce=ROCE),
             Message("HK607.both.fix", "unset {roce}", roce=ROCE),
         )
@@ -69,10 +63,10 @@ def links_contradict(environ: Mapping[str, str]) -> Contradiction | None:
         message = Message(
             "HK607.neither", "{pcie}=0 and {roce} is not set, so no transport is left", pcie=PCIE, roce=ROCE
         )
-        return Contradiction(message, _export(ROCE, PCIE))
+        return Finding(message, _export(ROCE, PCIE))
     if (pcie, roce) == (None, "0"):
         message = Message("HK607.roce-off", "{roce}=0 and {pcie} is not set", roce=ROCE, pcie=PCIE)
-        return Contradiction(message, _export(PCIE, ROCE))
+        return Finding(message, _export(PCIE, ROCE))
     return None
 
 
@@ -104,14 +98,6 @@ def _one_of(*words: str) -> Accepted:
 
 def _one_of_any_case(*words: str) -> Accepted:
     return Accepted(" or ".join(words), lambda text: text.lower() in words)
-
-
-def _is_address(text: str) -> bool:
-    try:
-        ipaddress.ip_address(text.partition("%")[0])
-    except ValueError:
-        return False
-    return True
 
 
 def _are_ports(text: str) -> bool:
@@ -205,7 +191,9 @@ VALUES: Mapping[str, Accepted] = {
     "HCCL_INTRA_PCIE_ENABLE": _SWITCH,
     "HCCL_INTRA_ROCE_ENABLE": _SWITCH,
     "HCCL_WHITELIST_DISABLE": _SWITCH,
-    "HCCL_IF_IP": Accepted("an address, with %INTERFACE or without", _is_address),
+    "HCCL_IF_IP": Accepted(
+        "an address, with %INTERFACE or without", lambda text: ip_of(text.partition("%")[0]) is not None
+    ),
     "HCCL_SOCKET_IFNAME": Accepted(
         "names of interfaces separated by commas, after =, ^ or ^= where needed",
         lambda text: all(text.removeprefix("^").removeprefix("=").split(",")),

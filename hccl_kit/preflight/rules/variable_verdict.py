@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from functools import reduce
 from typing import NamedTuple
 
+from hccl_kit.base.grouped import grouped
 from hccl_kit.base.message import Message
 from hccl_kit.base.origin import Release, dotted
 from hccl_kit.base.wording import either, joined, row
@@ -88,10 +89,7 @@ def in_words(name: str) -> str | None:
     """What HCCL accepts for a variable, and what differs by product and release; None if it is not in this table."""
     if name not in VALUES:
         return None
-    others: dict[str, list[str]] = {}
-    for product, values in BY_PRODUCT.items():
-        if name in values:
-            others.setdefault(values[name].words, []).append(product)
+    others = grouped((values[name].words, product) for product, values in BY_PRODUCT.items() if name in values)
     special = (
         Message("preflight.values-on", "on {products} {values}", products=row(products), values=Message(WORDS, words))
         for words, products in others.items()
@@ -134,9 +132,7 @@ def _alternatives(texts: Iterable[str]) -> str:
 
 def _words(accepted: Accepted) -> list[Message]:
     """The values in words: of all releases, and those that each later one added."""
-    newer: dict[Release, list[str]] = {}
-    for value, first in accepted.since.items():
-        newer.setdefault(first, []).append(value)
+    newer = grouped((first, value) for value, first in accepted.since.items())
     since = (
         Message(
             "preflight.values-from",

@@ -18,7 +18,7 @@ from hccl_kit.preflight.rules.variable_values import VALUES, links_contradict
 from hccl_kit.preflight.rules.variable_verdict import Refusal, refusal
 from hccl_kit.runtime.worker_env import MISLEADING, NAMES, RANK_TABLE_FILE, STARTS_TORCHRUN, VISIBLE_DEVICES
 from hccl_kit.table.document import shown
-from hccl_kit.table.finding import Finding
+from hccl_kit.table.finding import Finding, finding
 
 _CHIEF = ("CM_CHIEF_IP", "CM_CHIEF_PORT", "CM_CHIEF_DEVICE", "CM_WORKER_SIZE", "CM_WORKER_IP")
 _WHITELIST_OFF, _WHITELIST = "HCCL_WHITELIST_DISABLE", "HCCL_WHITELIST_FILE"
@@ -67,21 +67,19 @@ def variables_contradict(node: Node) -> Iterator[Finding]:
     """
     environ = node.environ
     if links := links_contradict(environ):
-        yield Finding(*links)
+        yield links
     chief = [name for name in _CHIEF if name in environ]
     if chief:
         mixed = [name for name in (RANK_TABLE_FILE, *NAMES["rank"][:1], *NAMES["size"][:1]) if name in environ]
         others = Message("HK607.with-table", "with a rank table")
         if mixed:
             others = Message("HK607.with-variables", "with {variables}", variables=joined(mixed))
-        yield Finding(
-            Message(
-                "HK607.without-table",
-                "{variables} {others}: HCCL uses either these or a table",
-                variables=row(chief),
-                others=others,
-            ),
-            Message("HK607.without-table.fix", "unset {variables}", variables=" ".join(chief)),
+        yield finding(
+            "HK607.without-table",
+            "{variables} {others}: HCCL uses either these or a table",
+            hint=Message("HK607.without-table.fix", "unset {variables}", variables=" ".join(chief)),
+            variables=row(chief),
+            others=others,
         )
     if environ.get(_WHITELIST_OFF) == "0":
         yield from _whitelist(node)
@@ -124,38 +122,32 @@ def visible_devices(node: Node) -> Iterator[Finding]:
     hint = Message("HK609.fix", "unset {variable}, or write {cards}", variable=VISIBLE_DEVICES, cards=cards)
     ids = listed_devices(node.environ)
     if ids is None:
-        yield Finding(
-            Message(
-                "HK609.not-numbers",
-                "{variable}={value}; accepted: numbers separated by commas, without spaces",
-                variable=VISIBLE_DEVICES,
-                value=shown(text),
-            ),
-            hint,
+        yield finding(
+            "HK609.not-numbers",
+            "{variable}={value}; accepted: numbers separated by commas, without spaces",
+            hint=hint,
+            variable=VISIBLE_DEVICES,
+            value=shown(text),
         )
         return
     if any(before >= after for before, after in pairwise(ids)):
-        yield Finding(
-            Message(
-                "HK609.order",
-                "{variable}={value} is not in ascending order",
-                variable=VISIBLE_DEVICES,
-                value=shown(text),
-            ),
-            hint,
+        yield finding(
+            "HK609.order",
+            "{variable}={value} is not in ascending order",
+            hint=hint,
+            variable=VISIBLE_DEVICES,
+            value=shown(text),
         )
     wanted = set(node.device_ids)
     hidden = min(wanted - set(ids), wanted - set(_in_container(node, ids)), key=len)
     if hidden:
-        yield Finding(
-            Message(
-                "HK609.hidden",
-                "{variable}={value} hides {cards} of the table",
-                variable=VISIBLE_DEVICES,
-                value=shown(text),
-                cards=named(hidden),
-            ),
-            hint,
+        yield finding(
+            "HK609.hidden",
+            "{variable}={value} hides {cards} of the table",
+            hint=hint,
+            variable=VISIBLE_DEVICES,
+            value=shown(text),
+            cards=named(hidden),
         )
 
 
@@ -204,24 +196,20 @@ def _to_export(name: str, refused: Refusal) -> Finding:
 def _whitelist(node: Node) -> Iterator[Finding]:
     value = node.environ.get(_WHITELIST)
     if not value:
-        yield Finding(
-            Message(
-                "HK607.no-whitelist",
-                "{switch}=0 enables the whitelist, and {variable} is not set",
-                switch=_WHITELIST_OFF,
-                variable=_WHITELIST,
-            ),
-            _WITHOUT_WHITELIST,
+        yield finding(
+            "HK607.no-whitelist",
+            "{switch}=0 enables the whitelist, and {variable} is not set",
+            hint=_WITHOUT_WHITELIST,
+            switch=_WHITELIST_OFF,
+            variable=_WHITELIST,
         )
     elif not Path(value).is_file() or not os.access(value, os.R_OK):
-        yield Finding(
-            Message(
-                "HK607.whitelist-not-read",
-                "{variable}={value} is not a readable file",
-                variable=_WHITELIST,
-                value=shown(value),
-            ),
-            _WITHOUT_WHITELIST,
+        yield finding(
+            "HK607.whitelist-not-read",
+            "{variable}={value} is not a readable file",
+            hint=_WITHOUT_WHITELIST,
+            variable=_WHITELIST,
+            value=shown(value),
         )
 
 

@@ -12,7 +12,7 @@ from hccl_kit.discovery.driver_tool import NoAnswerError, query_each
 from hccl_kit.preflight.node import ATLAS_950, CannotTellError, Node
 from hccl_kit.preflight.probes import tools
 from hccl_kit.preflight.probes.cards import findings_on_cards, here, info, need_npu, physical_ids, span
-from hccl_kit.table.finding import Finding
+from hccl_kit.table.finding import Finding, finding
 
 _ONE_RELEASE = Message("HK635.fix", "install driver and firmware of the same release")
 _OTHER_NUMBERS = "a5"
@@ -32,32 +32,26 @@ def package_missing(node: Node) -> Iterator[Finding]:
     """
     need_npu(node)
     if packages.driver(node.root) is None:
-        yield Finding(
-            Message("HK634.no-driver-version", "the driver version cannot be read: there is no driver/version.info"),
-            Message(
-                "HK634.no-driver-version.fix",
-                "in a container: -v /usr/local/Ascend/driver/version.info:/usr/local/Ascend/driver/version.info",
-            ),
+        yield finding(
+            "HK634.no-driver-version",
+            "the driver version cannot be read: there is no driver/version.info",
+            fix="in a container: -v /usr/local/Ascend/driver/version.info:/usr/local/Ascend/driver/version.info",
         )
     if packages.cann(node.root, node.environ) is None:
-        message = Message("HK634.no-cann", "no CANN found at ASCEND_HOME_PATH or in /usr/local/Ascend")
-        yield Finding(
-            message,
-            Message("HK634.no-cann.fix", "source set_env.sh of CANN in the shell or script that starts the job"),
+        yield finding(
+            "HK634.no-cann",
+            "no CANN found at ASCEND_HOME_PATH or in /usr/local/Ascend",
+            fix="source set_env.sh of CANN in the shell or script that starts the job",
         )
     try:
         doubts = info(node).is_incomplete
     except CannotTellError:  # reported by HK623 or HK624
         return
     if doubts:
-        yield Finding(
-            Message(
-                "HK634.incomplete-driver", "npu-smi reports that the driver package may not be completely installed"
-            ),
-            Message(
-                "HK634.incomplete-driver.fix",
-                "reinstall the driver, which writes Driver_Install_Status=complete into /etc/ascend_install.info",
-            ),
+        yield finding(
+            "HK634.incomplete-driver",
+            "npu-smi reports that the driver package may not be completely installed",
+            fix="reinstall the driver, which writes Driver_Install_Status=complete into /etc/ascend_install.info",
         )
 
 
@@ -102,21 +96,18 @@ def cann_unfit(node: Node) -> Iterator[Finding]:
     need_npu(node)
     driver, cann = packages.driver(node.root), packages.cann(node.root, node.environ)
     if node.product.name == _OTHER_NUMBERS or node.table.version == ATLAS_950:
-        raise CannotTellError(Message("HK636.atlas-950", "releases of Atlas 950 have other numbers"))
+        raise CannotTellError("HK636.atlas-950", "releases of Atlas 950 have other numbers")
     if not (driver and cann and driver.release and cann.release and (driver.releases or cann.releases)):
-        raise CannotTellError(Message("HK636.nothing-declared", "driver and CANN do not declare compatible releases"))
+        raise CannotTellError("HK636.nothing-declared", "driver and CANN do not declare compatible releases")
     if driver.release not in cann.releases and cann.release not in driver.releases:
-        yield Finding(
-            Message(
-                "HK636.other-release",
-                "driver {driver} ({driver_release}) and CANN {cann} ({cann_release}) do not declare each other "
-                "compatible",
-                driver=driver.version,
-                driver_release=driver.release,
-                cann=cann.version,
-                cann_release=cann.release,
-            ),
-            Message("HK636.fix", "update the older of the two"),
+        yield finding(
+            "HK636.other-release",
+            "driver {driver} ({driver_release}) and CANN {cann} ({cann_release}) do not declare each other compatible",
+            fix="update the older of the two",
+            driver=driver.version,
+            driver_release=driver.release,
+            cann=cann.version,
+            cann_release=cann.release,
         )
 
 
@@ -145,17 +136,17 @@ def _by_ranges(node: Node) -> Iterator[Finding]:
     driver, firmware = packages.driver(node.root), packages.firmware(node.root)
     if driver is None or firmware is None or not driver.firmware:
         raise CannotTellError(
-            Message("HK635.unknown", "neither npu-smi nor a version.info shows which firmware the driver supports")
+            "HK635.unknown", "neither npu-smi nor a version.info shows which firmware the driver supports"
         )
     if not any(packages.in_range(firmware.version, *ends) for ends in driver.firmware):
-        message = Message(
+        yield finding(
             "HK635.outside-range",
             "driver {driver} supports firmware {ranges}, and {firmware} is installed",
+            hint=_ONE_RELEASE,
             driver=driver.version,
             ranges=joined(span(*ends) for ends in driver.firmware),
             firmware=firmware.version,
         )
-        yield Finding(message, _ONE_RELEASE)
 
 
 def _odd_firmware(boards: Mapping[int, Mapping[str, str]]) -> Mapping[int, str]:

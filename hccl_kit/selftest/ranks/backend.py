@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from hccl_kit.selftest.bandwidth import Operator
+from hccl_kit.selftest.measured import Operator
 
 if TYPE_CHECKING:
     import numpy as np

@@ -9,7 +9,8 @@ import time
 from collections.abc import Iterator
 from queue import SimpleQueue
 
-from hccl_kit.selftest.protocol import HEARTBEAT, MAX_LINE, Fields, decode, encode
+from hccl_kit.base.schemas import object_in
+from hccl_kit.selftest.protocol import HEARTBEAT, MAX_LINE, Fields, encode
 
 
 class Channel:
@@ -74,7 +75,7 @@ class Channel:
     def _read(self) -> None:
         with self._socket.makefile("rb") as lines:
             while line := lines.readline(MAX_LINE):
-                message = decode(line)
+                message = object_in(line)
                 if message is None:
                     break
                 if message.get("do") == "put":

@@ -1,4 +1,7 @@
-"""Measure collectives and arithmetic on one rank."""
+"""Measure collectives and arithmetic on one rank, and check what it gets back, to the last bit.
+
+What it gives are small whole numbers, so that sums in float32 are exact in any order.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +9,17 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from statistics import fmean
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from hccl_kit.selftest.bandwidth import GB, Operator
+from hccl_kit.selftest.measured import GB, Operator
 from hccl_kit.selftest.protocol import Timing
 from hccl_kit.selftest.ranks.backend import Call, Group
-from hccl_kit.selftest.ranks.patterns import count_of, expected, source
 from hccl_kit.selftest.ranks.work import ITEM, Work
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 MIN_CALLS, MAX_CALLS = 3, 2000
 _EXACT = 1 << 24
@@ -110,3 +115,40 @@ def _repeated(run: Callable[[], object], seconds: float) -> float:
     while len(times) < MIN_CALLS or time.perf_counter() < end:
         times += _times(run, 1)
     return _fast(times)
+
+
+PERIOD = 13
+"""A prime number, so that blocks of a power of 2 that change places are noticed."""
+
+
+def count_of(size: int, ranks: int) -> int:
+    """The elements of the whole array: about `size` bytes, and a multiple of the number of ranks."""
+    return max(1, round(size / ITEM / ranks)) * ranks
+
+
+def source(operator: Operator, place: int, ranks: int, count: int) -> NDArray[np.float32]:
+    """What the rank at `place` of its group gives; `count` are the elements of the whole array."""
+    if operator == "all_gather":
+        share = count // ranks
+        return _values(place * share, share, 0)
+    return _values(0, count, place)
+
+
+def expected(operator: Operator, place: int, ranks: int, count: int) -> NDArray[np.float32]:
+    """What the rank at `place` must have afterwards."""
+    share = count // ranks
+    if operator == "all_reduce":
+        return _sum(0, count, ranks)
+    if operator == "reduce_scatter":
+        return _sum(place * share, share, ranks)
+    if operator == "all_to_all":
+        return np.concatenate([_values(place * share, share, other) for other in range(ranks)])
+    return _values(0, count, 0)
+
+
+def _values(start: int, count: int, place: int) -> NDArray[np.float32]:
+    return (np.arange(start, start + count) % PERIOD + place + 1).astype(np.float32)
+
+
+def _sum(start: int, count: int, ranks: int) -> NDArray[np.float32]:
+    return (np.arange(start, start + count) % PERIOD * ranks + ranks * (ranks + 1) // 2).astype(np.float32)

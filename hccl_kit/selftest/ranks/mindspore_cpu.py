@@ -14,7 +14,7 @@ from mindspore.communication import create_group
 from hccl_kit.base.free_port import free_port
 from hccl_kit.runtime import cpu
 from hccl_kit.runtime.worker_env import WorkerEnv
-from hccl_kit.selftest.bandwidth import Operator
+from hccl_kit.selftest.measured import Operator
 from hccl_kit.selftest.ranks import work
 from hccl_kit.selftest.ranks.backend import Call
 from hccl_kit.selftest.ranks.channel import Channel

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from mpi4py import MPI
 
-from hccl_kit.selftest.bandwidth import Operator
+from hccl_kit.selftest.measured import Operator
 from hccl_kit.selftest.ranks import work
 from hccl_kit.selftest.ranks.backend import Call
 from hccl_kit.selftest.ranks.work import SIDE_OF_CORE, Work

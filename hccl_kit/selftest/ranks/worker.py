@@ -74,10 +74,7 @@ def _obeyed(command: Fields, framework: Backend, channel: Channel) -> dict[str, 
             timed = measure.collectives(
                 seat, command["operator"], command["sizes"], command["seconds"], command["limit"]
             )
-            timings += [
-                {"size": timing.size, "seconds": timing.seconds, "fast": timing.fast, "wrong": timing.is_wrong}
-                for timing in timed
-            ]
+            timings += (timing._asdict() for timing in timed)
             group.close()
     except Exception as error:  # frameworks raise anything
         lines = str(error).strip().splitlines()

@@ -17,16 +17,6 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     return machine_of(A2, tmp_path, monkeypatch)
 
 
-def test_every_card_with_another_address_is_reported(machine: Machine) -> None:
-    machine.say("ipv4", 3, "ipaddr:192.168.103.77\nnetmask:255.255.255.0\n")
-    machine.say("ipv4", 4, "ipaddr:192.168.104.77\nnetmask:255.255.255.0\n")
-    found = faults(address_differs, machine.node())
-    assert [(one.message, one.device) for one in found] == [
-        ("card 3: the table has 192.168.103.1, its port has 192.168.103.77", 3),
-        ("card 4: the table has 192.168.104.1, its port has 192.168.104.77", 4),
-    ]
-
-
 def test_a_port_without_address_is_reported_only_if_the_job_needs_it(machine: Machine) -> None:
     (machine.hccn / "ipv4.2").unlink()
     why = "Get ipconf failed, because no ip was preset there!"
@@ -61,14 +51,6 @@ def test_spellings_of_an_address_are_equal(machine: Machine) -> None:
     assert messages(address_differs, machine.node(made=made)) == []
 
 
-def test_the_address_inside_the_super_pod_is_accepted_on_a3(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    machine = machine_of(A3, tmp_path, monkeypatch)
-    address = machine.table["server_list"][0]["device"][6]["device_ip"]
-    (machine.hccn / "ipv4.6").unlink()
-    machine.say("vnic", 6, f"vnic link status: UP\nvnic ipaddr: {address}\nvnic netmask: 255.255.255.0\n")
-    assert messages(address_differs, machine.node()) == []
-
-
 def ports_of_both_families(machine: Machine) -> dict[str, Any]:
     """A table with the IPv6 addresses of ports that also have IPv4 addresses."""
     made = table_of(A2)
@@ -87,14 +69,6 @@ def test_either_address_family_of_a_port_may_match(machine: Machine) -> None:
     assert messages(address_differs, machine.node(made=made)) == [
         "card 3: the table has fd00::1:3, its port has 192.168.103.1 and fd00::77"
     ]
-
-
-def test_either_address_family_in_the_driver_file_may_match(machine: Machine) -> None:
-    made = ports_of_both_families(machine)
-    machine.without_tools()
-    lines = [f"address_{card}=192.168.{100 + card}.1\nIPv6address_{card}=fd00::1:{card}\n" for card in range(8)]
-    machine.file("etc/hccn.conf", "".join(lines))
-    assert messages(address_differs, machine.node(made=made)) == []
 
 
 def test_the_super_pod_address_may_match_in_addition_to_another_address(
@@ -151,15 +125,6 @@ def test_a_table_without_addresses_has_nothing_to_compare(machine: Machine) -> N
         device["device_ip"] = ""
     with pytest.raises(CannotTellError, match="the table has no device_ip for this server"):
         messages(address_differs, machine.node(made=made))
-
-
-def test_different_super_pod_ids_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    machine = machine_of(A3, tmp_path, monkeypatch)
-    assert messages(sdid_differs, machine.node()) == []
-    machine.change("spod.0.1", ": 65537", ": 4259841")
-    (found,) = faults(sdid_differs, machine.node())
-    assert found.message == "card 1: the table has super_device_id 65537, npu-smi has SDID 4259841"
-    assert found.device == 1
 
 
 @pytest.mark.parametrize(

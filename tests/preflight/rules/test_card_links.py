@@ -9,7 +9,7 @@ from hccl_kit.preflight.node import CannotTellError
 from hccl_kit.preflight.probes.cards import named
 from hccl_kit.preflight.rules.card_links import gateway_not_set, link_down, network_unreachable, tls_mixed, tls_switches
 from tests.preflight.machines import A2, GENERATIONS, Machine, machine_of
-from tests.preflight.nodes import faults, messages
+from tests.preflight.nodes import messages
 from tests.tables import value
 
 NO_GATEWAY = "no gateway is set, and other servers have addresses outside the card's network"
@@ -23,12 +23,6 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
 def say(machine: Machine, word: str, text: str, *cards: int) -> None:
     for card in cards or range(8):
         machine.say(word, card, text)
-
-
-def test_links_that_are_down_are_one_line(machine: Machine) -> None:
-    say(machine, "link", "link status: DOWN\n", 2, 3, 7)
-    (found,) = faults(link_down, machine.node())
-    assert (found.message, found.device) == ("cards 2 to 3 and 7: link status DOWN", None)
 
 
 def test_an_unexpected_tool_output_for_a_card_is_quoted(machine: Machine) -> None:
@@ -63,11 +57,6 @@ def test_an_error_message_is_not_mistaken_for_an_unset_address(machine: Machine,
     say(machine, word, "Cmd execute failed, ret = 22\n")
     with pytest.raises(CannotTellError, match="Cmd execute failed"):
         messages(gateway_not_set, machine.node())
-
-
-def test_a_card_whose_health_is_missing_is_reported(machine: Machine) -> None:
-    say(machine, "net_health", "Cmd execute failed, ret = 22\n", 6)
-    assert messages(network_unreachable, machine.node()) == ["card 6: -net_health -g: Cmd execute failed, ret = 22"]
 
 
 def of_cards(made: dict[str, Any], *cards: int) -> dict[str, Any]:

@@ -51,7 +51,7 @@ def test_tools_that_hang_are_queried_once(tmp_path: Path, monkeypatch: pytest.Mo
     machine = machine_of(A3, tmp_path, monkeypatch)
     (machine.hccn / "hang").touch()
     (machine.smi / "hang-smi").touch()
-    monkeypatch.setattr("hccl_kit.preflight.tool_queries.TIMEOUTS", {"npu-smi": 4.0, "hccn_tool": 4.0})
+    monkeypatch.setattr("hccl_kit.preflight.node.TIMEOUTS", {"npu-smi": 4.0, "hccn_tool": 4.0})
     report = machine.look()
     assert [(finding.rule, finding.message) for finding in report.findings] == [
         ("HK624", "npu-smi info: no answer in 4 s"),
@@ -70,7 +70,7 @@ def test_a_card_that_hangs_is_named_once_and_the_others_are_inspected(
     machine = machine_of(A2, tmp_path, monkeypatch)
     hang(machine.hccn / "ipv4.5")
     machine.say("link", 2, "link status: DOWN\n")
-    monkeypatch.setattr("hccl_kit.preflight.tool_queries.TIMEOUTS", {"hccn_tool": 4.0})
+    monkeypatch.setattr("hccl_kit.preflight.node.TIMEOUTS", {"hccn_tool": 4.0})
     assert machine.reported() == [
         ("HK624", "card 5: hccn_tool -ip -g: no answer in 4 s"),
         ("HK630", "card 2: link status DOWN"),
@@ -89,7 +89,7 @@ def test_a_card_that_hangs_at_a_later_query_is_named_once(
         (machine.hccn / "ipv4.5").unlink()
         (machine.hccn / file).touch()
     hang(machine.hccn / file)
-    monkeypatch.setattr("hccl_kit.preflight.tool_queries.TIMEOUTS", {"hccn_tool": 4.0})
+    monkeypatch.setattr("hccl_kit.preflight.node.TIMEOUTS", {"hccn_tool": 4.0})
     (found,) = machine.found()
     assert (found.rule, found.severity, found.device) == ("HK637", "error", 5)
     assert found.message == f"card 5: hccn_tool {words}: no answer in 4 s"
@@ -98,7 +98,7 @@ def test_a_card_that_hangs_at_a_later_query_is_named_once(
 def test_npu_smi_that_hangs_at_a_later_query_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     machine = machine_of(A3, tmp_path, monkeypatch)
     hang(machine.smi / "board.3")
-    monkeypatch.setattr("hccl_kit.preflight.tool_queries.TIMEOUTS", {"npu-smi": 4.0})
+    monkeypatch.setattr("hccl_kit.preflight.node.TIMEOUTS", {"npu-smi": 4.0})
     assert ("HK637", "npu-smi info -t board -i 3: no answer in 4 s") in machine.reported()
 
 

@@ -77,14 +77,6 @@ def test_tools_in_their_default_folders_are_found(machine: Machine) -> None:
     ]
 
 
-def test_unexpected_output_of_npu_smi_is_reported(machine: Machine) -> None:
-    machine.smi_says("info", "error while loading shared libraries: libdcmi.so: \x1b[2Jcannot open\n")
-    assert messages(tool_silent, machine.node()) == []
-    assert messages(tool_unusable, machine.node()) == [
-        "npu-smi info: error while loading shared libraries: libdcmi.so: ?[2Jcannot open"
-    ]
-
-
 def test_hccn_tool_is_not_required_on_950(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     machine = machine_of(A5, tmp_path, monkeypatch)
     assert messages(tool_silent, machine.node()) == []

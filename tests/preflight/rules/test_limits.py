@@ -54,19 +54,6 @@ def test_the_core_limit_is_checked_only_without_a_core_handler(tmp_path: Path) -
             assert any("ulimit -c" in message for message in found) is is_reported
 
 
-def test_a_machine_without_shared_memory_is_reported(tmp_path: Path) -> None:
-    found = messages(too_little, node(root=tmp_path))
-    assert f"{tmp_path / 'dev' / 'shm'} does not exist; data loaders pass batches through it" in found
-
-
-def test_a_folder_without_write_permission_is_reported(no_privileges: None) -> None:
-    where = node(path=Path("/t.json"), environ={"ASCEND_PROCESS_LOG_PATH": "/not/there"})
-    found = messages(disk_full, where)
-    assert found == [
-        f'no log can be written into "{place}": this user may not write there' for place in ("/", "/not/there")
-    ]
-
-
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to mount a small disk")
 def test_a_full_disk_is_reported(tmp_path: Path) -> None:
     small = tmp_path / "small"

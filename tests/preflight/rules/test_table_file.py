@@ -51,14 +51,6 @@ def test_a_table_without_a_path_on_this_machine_is_not_checked(tmp_path: Path) -
             faults(path_not_taken, node(path=path))
 
 
-def test_a_symbolic_link_is_reported_for_torch_npu(tmp_path: Path) -> None:
-    write_table(tmp_path)
-    (tmp_path / "link.json").symlink_to("t.json")
-    (fault,) = faults(passed_over, node(path=tmp_path / "link.json"))
-    assert "is a symbolic link, which torch_npu silently ignores" in fault.message
-    assert fault.hint == f"use the file itself: {tmp_path / 't.json'}"
-
-
 def test_a_file_unreadable_for_its_owner_is_reported_for_torch_npu(tmp_path: Path) -> None:
     write_table(tmp_path).chmod(0o044)
     (message,) = messages(passed_over, node(path=tmp_path / "t.json"))

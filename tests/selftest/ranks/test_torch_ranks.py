@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hccl_kit.selftest.bandwidth import OPERATORS
+from hccl_kit.selftest.measured import OPERATORS
 from hccl_kit.selftest.ranks.measure import Seat, arithmetic, collectives
 from tests.on_use import OnUse, on_use
 
 pytestmark = pytest.mark.train
 
 dist = on_use("torch.distributed")
-ranks, devices = OnUse("hccl_kit.selftest.ranks.torch_ranks"), OnUse("hccl_kit.selftest.ranks.torch_devices")
+ranks, devices = OnUse("hccl_kit.selftest.ranks.torch_ranks"), OnUse("hccl_kit.selftest.ranks.torch_ranks")
 
 
 class Alone:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from hccl_kit.discovery.driver_tool import NoAnswerError
-from hccl_kit.preflight.tool_queries import ToolQueries
+from hccl_kit.preflight.node import ToolQueries
 
 
 def counting_tool(folder: Path, text: str) -> str:

@@ -9,7 +9,7 @@ from hccl_kit.preflight.card_probe import probe
 from hccl_kit.preflight.inspection import inspect
 from hccl_kit.preflight.machine import machine_of, node_of_all_cards
 from hccl_kit.snapshot.document import THIS, Snapshot
-from hccl_kit.snapshot.recording import recording_of
+from hccl_kit.snapshot.taking import recording_of
 from tests.preflight.machines import A2, A5, GENERATIONS, Generation, Machine
 from tests.preflight.machines import machine_of as fake_machine
 from tests.preflight.samples import sample

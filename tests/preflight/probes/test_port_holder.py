@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hccl_kit.preflight.probes.job_of_process import job_of
+from hccl_kit.preflight.probes.port_holder import job_of
 
 
 def process(proc: Path, *, environ: bytes = b"", cgroup: str = "", started: float | None = None) -> Path:
