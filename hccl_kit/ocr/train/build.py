@@ -20,10 +20,10 @@ from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.models.ppocr import forms
 from hccl_kit.ocr.tasks import recipes
 from hccl_kit.ocr.tasks.task import Task, Warn
-from hccl_kit.ocr.train import optimizer, parallel, parameters
-from hccl_kit.ocr.train.ema import Ema
+from hccl_kit.ocr.train import optimizer, parameters
+from hccl_kit.ocr.train.join import join_for
 from hccl_kit.ocr.train.step import TrainStep
-from hccl_kit.ocr.train.weights_in_use import StartShare
+from hccl_kit.ocr.train.weights_in_use import Ema, StartShare
 from hccl_kit.runtime.join import World
 
 
@@ -113,7 +113,7 @@ def train_step(config: Config, network: nn.Cell, task: Task, world: World, say: 
         scaling=Scaling.of(config["loss_scaler"], drop_overflow_update=system["drop_overflow_update"]),
         ema=Ema(network, train["ema_decay"]) if train["ema"] else None,
         start_share=StartShare(network, train["start_share"]) if train["start_share"] else None,
-        join=parallel.join(config["parallel"]["strategy"], network, world, say),
+        join=join_for(config["parallel"]["strategy"], network, world, say),
     )
 
 

@@ -18,9 +18,9 @@ from hccl_kit.ocr.adapt.precision import Scaling
 from hccl_kit.ocr.checkpoints import checkpoint
 from hccl_kit.ocr.models.dropout import Dropout
 from hccl_kit.ocr.train import checks, optimizer, parameters
-from hccl_kit.ocr.train.ema import Ema
 from hccl_kit.ocr.train.join import Arrays, Average, DeviceJoin, Flatten, HostJoin, Unflatten, statistics
 from hccl_kit.ocr.train.step import TrainStep
+from hccl_kit.ocr.train.weights_in_use import Ema
 from tests.ocr.tiny import OPTIMIZER, Linear, Normed, Squares, batch, values
 
 SGD: dict[str, Any] = {**OPTIMIZER, "opt": "sgd", "momentum": 0.0}
