@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hccl_kit.ocr.charset import Charset
-from hccl_kit.ocr.decode import ctc
 from hccl_kit.ocr.decode.language_model import EDGE, LanguageModel
-from hccl_kit.ocr.decode.reading import Reading
+from hccl_kit.ocr.decode.reading import Reading, ctc_readings
 
 UNLIKELY = 1e-3
 """Characters with less than this probability at a time step are not followed."""
@@ -64,7 +63,7 @@ class BeamSearch:
         """Probabilities (N, T, classes), the blank last, to N readings."""
         return [
             alone if self.model.likeness(alone.text) < self.lowest else self._read(_steps(line, charset.characters))
-            for line, alone in zip(probabilities, ctc.decode(probabilities, charset), strict=True)
+            for line, alone in zip(probabilities, ctc_readings(probabilities, charset), strict=True)
         ]
 
     def _read(self, steps: Iterable[Step]) -> Reading:

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from hccl_kit.ocr.charset import Charset
 from hccl_kit.ocr.data.lines.crop import crop_line
-from hccl_kit.ocr.decode import ctc
-from hccl_kit.ocr.decode.reading import Reading
+from hccl_kit.ocr.decode.reading import Reading, ctc_readings
 from hccl_kit.ocr.reader import lines, regions
 from hccl_kit.ocr.reader.page import Image, detector_input, prepared
 
@@ -80,7 +79,7 @@ def recognised(networks: Networks, cuts: Sequence[Image]) -> list[Reading]:
     readings = [Reading("", 0.0)] * len(cuts)
     for batch in lines.batches(cuts):
         probabilities = networks.recognise(batch.images)
-        of_batch = ctc.decode(probabilities, networks.charset, blank_first=networks.blank_first)
+        of_batch = ctc_readings(probabilities, networks.charset, blank_first=networks.blank_first)
         for number, reading in zip(batch.numbers, of_batch, strict=True):
             readings[number] = reading
     return readings

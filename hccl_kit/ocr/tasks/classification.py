@@ -15,7 +15,7 @@ from hccl_kit.ocr.data.lines.line_sources import Lines, read_lines
 from hccl_kit.ocr.data.loader import Batch, Targets, stack_images
 from hccl_kit.ocr.data.samples import TextLine
 from hccl_kit.ocr.decode.reading import Reading
-from hccl_kit.ocr.losses.cross_entropy import CrossEntropySmooth
+from hccl_kit.ocr.losses.lines import CrossEntropySmooth
 from hccl_kit.ocr.metrics.classes import ClassCounts
 from hccl_kit.ocr.metrics.counts import Counts
 from hccl_kit.ocr.tasks import line_images

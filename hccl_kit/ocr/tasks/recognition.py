@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.charset import Charset
 from hccl_kit.ocr.config import Config
-from hccl_kit.ocr.data.lines import image_shapes, line_join, line_transforms
+from hccl_kit.ocr.data import image_file
+from hccl_kit.ocr.data.lines import line_join, line_transforms
 from hccl_kit.ocr.data.lines.line_sources import Lines, read_lines
 from hccl_kit.ocr.data.loader import Batch, Targets, stack_images
 from hccl_kit.ocr.data.samples import BadSampleError, TextLine
@@ -154,7 +155,7 @@ class Recognition:
         measured = samples if has_buckets else samples[:: -(-len(samples) // MEASURED) or 1]
         lengths = np.zeros(len(measured), np.float32)
         first, last = (len(measured) * rank // world.size for rank in (world.rank, world.rank + 1))
-        lengths[first:last] = image_shapes.aspects(measured[first:last])
+        lengths[first:last] = image_file.aspects(measured[first:last])
         lengths = world.all_reduce(lengths)
         if warning := line_images.squeezed(self.config, lengths):
             warn(warning)

@@ -12,7 +12,7 @@ from hccl_kit.base import progress
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
 from hccl_kit.ocr import on_cpu, rapidocr
-from hccl_kit.ocr.adapt import batch_norm, freeze, precision, pretrained
+from hccl_kit.ocr.adapt import freeze, precision, pretrained
 from hccl_kit.ocr.adapt.precision import Scaling
 from hccl_kit.ocr.checkpoints import checkpoint, dictionary_mark, fetch
 from hccl_kit.ocr.checkpoints.weights_file import WeightsFile
@@ -43,10 +43,10 @@ def network_to_train(config: Config, world: World, say: Warn) -> nn.Cell:
     if model["freeze"]:
         say(f"model.freeze: {freeze.freeze(network, model['freeze'])} parameters are frozen")
     if model["freeze_batch_norm"]:
-        batch_norm.freeze_batch_norm(network)
+        freeze.freeze_batch_norm(network)
     notes = [
         precision.mix(network, system["amp_level"], world.device_target),
-        batch_norm.synchronise(network, world.device_target, world.size) if system["sync_bn"] else None,
+        freeze.synchronise(network, world.device_target, world.size) if system["sync_bn"] else None,
     ]
     for note in filter(None, notes):
         say(note)

@@ -12,17 +12,17 @@ import pytest
 from mindspore import Tensor, nn
 from numpy.typing import NDArray
 
-from hccl_kit.ocr.adapt.batch_norm import batch_norms, freeze_batch_norm
+from hccl_kit.ocr.adapt.freeze import batch_norms, freeze_batch_norm
 from hccl_kit.ocr.checkpoints.fetch import cache
 from hccl_kit.ocr.cpu import blocks
 from hccl_kit.ocr.cpu import convolution as convolutions
-from hccl_kit.ocr.cpu.instruction_set import VARIABLE
 from hccl_kit.ocr.cpu.library import hold, library
 from hccl_kit.ocr.models import rec_resnet34, svtr
 from hccl_kit.ocr.models.pool import MaxPool
 from hccl_kit.ocr.models.ppocr import light_svtr
 from hccl_kit.ocr.models.ppocr.convolutions import Normed
 from hccl_kit.ocr.models.resnet import BasicBlock, Bottleneck
+from hccl_kit.ocr.on_cpu import INSTRUCTION_SETS
 from tests.ocr.compiler import NEEDS_COMPILER
 from tests.ocr.differentiated import found
 from tests.places import ROOT
@@ -184,5 +184,5 @@ def test_maps_that_are_smaller_than_the_window_are_refused(any_size: bool, path:
 
 @pytest.mark.train
 def test_works_with_the_block_size_of_another_instruction_set(path: Path) -> None:
-    environ = {**os.environ, "PYTHONPATH": str(ROOT), VARIABLE: "AVX2"}
+    environ = {**os.environ, "PYTHONPATH": str(ROOT), INSTRUCTION_SETS: "AVX2"}
     subprocess.run([sys.executable, "-c", OTHER_BLOCKS, str(path)], check=True, env=environ, timeout=600)

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from hccl_kit.ocr.charset import Charset
-from hccl_kit.ocr.decode import ctc
 from hccl_kit.ocr.decode.beam import BeamSearch
 from hccl_kit.ocr.decode.language_model import EDGE, LanguageModel
+from hccl_kit.ocr.decode.reading import ctc_readings
 
 AB = Charset("ab")
 WORDS = Charset("cCaA0tTs")
@@ -60,12 +60,12 @@ def test_a_wide_beam_finds_the_text_with_the_best_score(steps: int, seed: int, w
 @given(st.lists(st.sampled_from("cat-s"), min_size=1, max_size=8))
 def test_with_certain_outputs_it_equals_best_path_decoding(path: list[str]) -> None:
     certain = of(*({"" if character == "-" else character: 1.0} for character in path))
-    assert search(weight=0.25, bonus=0.75).decode(certain, WORDS) == ctc.decode(certain, WORDS)
+    assert search(weight=0.25, bonus=0.75).decode(certain, WORDS) == ctc_readings(certain, WORDS)
 
 
 def test_the_language_model_resolves_ambiguities() -> None:
     blurred = of({"c": 1.0}, {"0": 0.6, "a": 0.4}, {"t": 1.0})
-    assert ctc.decode(blurred, WORDS)[0].text == "c0t"
+    assert ctc_readings(blurred, WORDS)[0].text == "c0t"
     [read] = search(weight=0.5).decode(blurred, WORDS)
     assert read.text == "cat"
     assert read.confidence == pytest.approx((1 + 0.4 + 1) / 3)

@@ -13,7 +13,7 @@ from mindspore import Tensor, nn, ops
 from numpy.typing import NDArray
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.ocr.adapt.batch_norm import freeze_batch_norm
+from hccl_kit.ocr.adapt.freeze import freeze_batch_norm
 from hccl_kit.ocr.adapt.precision import Scaling
 from hccl_kit.ocr.checkpoints import checkpoint
 from hccl_kit.ocr.models.dropout import Dropout
