@@ -16,8 +16,8 @@ from hccl_kit.ocr.data.loader import Batch, Targets, stack_images
 from hccl_kit.ocr.data.samples import TextLine
 from hccl_kit.ocr.decode.reading import Reading
 from hccl_kit.ocr.losses.lines import CrossEntropySmooth
-from hccl_kit.ocr.metrics.classes import ClassCounts
 from hccl_kit.ocr.metrics.counts import Counts
+from hccl_kit.ocr.metrics.lines import ClassCounts
 from hccl_kit.ocr.tasks import line_images
 from hccl_kit.ocr.tasks.task import Task, Warn, assert_no_line_options, lacks
 

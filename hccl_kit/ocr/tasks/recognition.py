@@ -24,7 +24,7 @@ from hccl_kit.ocr.data.samples import BadSampleError, TextLine
 from hccl_kit.ocr.data.synthetic.lines import rendered_lines
 from hccl_kit.ocr.decode.reading import Reading
 from hccl_kit.ocr.metrics.counts import Counts
-from hccl_kit.ocr.metrics.words import WordCounts, compare, letters, unaltered
+from hccl_kit.ocr.metrics.lines import WordCounts, compare, letters, unaltered
 from hccl_kit.ocr.tasks import language, line_images, text_heads
 from hccl_kit.ocr.tasks.task import Warn, assert_names, lacks
 from hccl_kit.runtime.join import World
