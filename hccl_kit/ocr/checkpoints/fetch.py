@@ -33,7 +33,6 @@ CACHE = "HCCL_KIT_CACHE"
 
 _SCHEME = re.compile("([A-Za-z][A-Za-z0-9+.-]*):/")
 _SUM = re.compile("[0-9a-f]{64}")
-_NAMED_SUM = re.compile(r"-([0-9a-f]{8})\.[A-Za-z]+$")
 
 
 def wanted(model: Mapping[str, Any]) -> dict[str, str]:
@@ -165,21 +164,7 @@ def _fetched(url: str, path: Path, expected: str | None, say: Say) -> str:
         write_atomically(record, f"{digest}  {path.name}\n")
     _assert_sum(path, digest, expected or _recorded(record))
     where = f"downloaded from {url} to {path}" if is_new else f"{path}, downloaded from {url} before"
-    return f"weights: {where}; SHA-256 {digest}{_doubt(path, digest, expected)}"
-
-
-def _doubt(path: Path, digest: str, expected: str | None) -> str:
-    """A note on the checksum in a file name such as resnet50-e0733ab8.ckpt, which is of unknown kind."""
-    named = _NAMED_SUM.search(path.name)
-    if expected or not named:
-        return ""
-    others = [digest_of(path, kind) for kind in ("md5", "sha1")]
-    if any(checksum.startswith(named[1]) for checksum in (digest, *others)):
-        return ", which its name confirms"
-    return (
-        f"; the {named[1]} in its name is the start of neither its SHA-256 nor its SHA-1 or MD5: "
-        "set model.pretrained_sha256 if you know the right checksum"
-    )
+    return f"weights: {where}; SHA-256 {digest}"
 
 
 def _recorded(record: Path) -> str:
@@ -202,10 +187,10 @@ def _assert_sum(path: Path, digest: str, expected: str) -> None:
         )
 
 
-def digest_of(path: Path, kind: str = "sha256") -> str:
-    """The checksum of a regular file, in hexadecimal."""
+def digest_of(path: Path) -> str:
+    """The SHA-256 of a regular file, in hexadecimal."""
     assert_file(path)
-    checksum = hashlib.new(kind, usedforsecurity=False)
+    checksum = hashlib.sha256()
     try:
         with path.open("rb") as file:
             while block := file.read(BLOCK):

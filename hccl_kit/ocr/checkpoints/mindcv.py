@@ -1,7 +1,6 @@
 """The names of MindCV's backbones, whose ImageNet weights it publishes: `model.backbone.pretrained: mindcv:resnet18`.
 
-The addresses are those of MindCV's model files (mindspore-lab/mindcv, `default_cfgs`; releases 0.2.1 to 0.3.0). The
-eight digits in each name are the start of a checksum of the file, see `fetch`.
+The addresses are those of MindCV's model files (mindspore-lab/mindcv, `default_cfgs`; releases 0.2.1 to 0.3.0).
 """
 
 from __future__ import annotations

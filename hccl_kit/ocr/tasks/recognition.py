@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -39,14 +39,13 @@ SHOWN = 3
 """Labels that a warning names; the others are counted."""
 
 
-class Recognition:
+class Recognition(line_images.LineTask):
     """The task of a configuration whose network gives `sequence_length(width)` time steps for images of a width.
 
     Raises KitError if the dictionary, the classes of the network, its head and the two pipelines do not fit together.
     """
 
     label_transforms = LABEL_TRANSFORMS
-    units = "lines"
     counts: type[Counts] = WordCounts
 
     def __init__(self, config: Config, *, height: int | None, sequence_length: Callable[[int], int]) -> None:
@@ -172,8 +171,6 @@ class Recognition:
         needed = max(self.head.min_length(row.label) for row in rows)
         return next(width for width, length in self.buckets if width >= widest and length >= needed)
 
-    blank = staticmethod(line_images.blank)
-
     def decode(self, outputs: NDArray[np.float32], samples: Sequence[TextLine]) -> list[Reading]:
         """From probabilities (N, T, classes) to readings."""
         return self._decode(outputs[: len(samples)], self.charset)
@@ -198,11 +195,7 @@ class Recognition:
     def picture(self, batch: Batch) -> NDArray[np.uint8]:
         """Every line with the text of its label."""
         texts = [self.charset.decode(list(row.label)) for row in batch.samples]
-        return line_images.labelled(self.config, batch, texts)
-
-    def comparison(self, predicted: Iterable[tuple[TextLine, Reading]]) -> NDArray[np.uint8]:
-        """Every line with its reading and its truth."""
-        return line_images.comparison(self.config, predicted)
+        return self.labelled(batch, texts)
 
     def _assert_fits(self, label: text_heads.Label) -> None:
         needed = self.head.min_length(label)

@@ -14,7 +14,6 @@ from mindspore import ParameterTuple, Tensor, nn, ops
 from mindspore.ops import functional
 from numpy.typing import NDArray
 
-from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.adapt.precision import LossScale, Scaling
 from hccl_kit.ocr.data.loader import Batch
 from hccl_kit.ocr.models import dropout
@@ -183,8 +182,7 @@ class TrainStep:
     def __call__(self, batch: Batch, rate: float, *, seed: Sequence[int] = (0,)) -> StepResult:
         """One step with learning rate `rate`; the weights are not updated if the gradient is not finite.
 
-        `seed` is that of the dropouts, different for every step and rank. Raises KitError if the batch cannot be
-        divided into `accumulate` equal parts.
+        `seed` is that of the dropouts, different for every step and rank.
         """
         started = time.perf_counter()
         if not self.network.training:
@@ -217,14 +215,7 @@ class TrainStep:
     def _compute(self, batch: Batch, scale: float, generator: np.random.Generator) -> tuple[Tensor, Gradients]:
         """The mean loss of the batch and its gradients, all times `scale`."""
         parts = self.accumulate
-        count, left = divmod(len(batch.images), parts)
-        if left:
-            raise KitError(
-                "ocr.step.batch-samples-not",
-                "a batch of {count} samples does not divide into {parts} parts to accumulate",
-                count=len(batch.images),
-                parts=parts,
-            )
+        count = len(batch.images) // parts
         factor = Tensor(np.float32(scale / parts))
         loss, gradients = Tensor(np.float32(0)), ()
         for part in range(parts):

@@ -104,15 +104,6 @@ def test_a_file_is_fetched_once_and_kept_with_its_checksum(tmp_path: Path, serve
     assert Handler.asked == ["/a/net.ckpt"]
 
 
-@pytest.mark.parametrize("kind", ["sha256", "md5", "sha1"])
-def test_the_checksum_in_the_file_name_is_verified(tmp_path: Path, server: str, kind: str) -> None:
-    named = hashlib.new(kind, DATA).hexdigest()[:8]
-    (note,), _ = get(tmp_path, f"{server}/a/net-{named}.ckpt")
-    assert note.endswith(f"SHA-256 {SHA}, which its name confirms")
-    (note,), _ = get(tmp_path, f"{server}/a/net-00000000.ckpt")
-    assert "the 00000000 in its name is the start of neither its SHA-256 nor its SHA-1 or MD5" in note
-
-
 def test_a_checksum_of_the_user_is_verified(tmp_path: Path, server: str) -> None:
     url, path = f"{server}/a/net.ckpt", place(tmp_path, f"{server}/a/net.ckpt")
     with pytest.raises(KitError, match=f"the download has the SHA-256 {SHA}; expected {'0' * 64}"):

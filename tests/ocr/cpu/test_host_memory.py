@@ -135,19 +135,6 @@ def test_all_ranks_give_up_without_memory(name: str, monkeypatch: pytest.MonkeyP
     assert descriptors() == before
 
 
-def test_a_socket_of_another_user_is_not_called(monkeypatch: pytest.MonkeyPatch) -> None:
-    with closing(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)) as listener:
-        listener.bind(host_memory.address_of("x"))
-        listener.listen()
-        own = os.geteuid()
-        monkeypatch.setattr(os, "geteuid", lambda: own + 1)
-        assert host_memory.call_first_rank("x", 1) is None
-        monkeypatch.setattr(os, "geteuid", lambda: own)
-        found = host_memory.call_first_rank("x", 1)
-        assert found is not None
-        found.close()
-
-
 @pytest.mark.parametrize("says", [b"", (0).to_bytes(4, "big"), (2).to_bytes(4, "big"), b"\xff" * 4])
 def test_a_caller_that_is_no_other_rank_gets_no_memory(says: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     strangers = []
