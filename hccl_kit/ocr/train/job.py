@@ -18,8 +18,8 @@ from hccl_kit.ocr.checkpoints import dictionary_mark
 from hccl_kit.ocr.checkpoints.checkpoint import Progress
 from hccl_kit.ocr.checkpoints.previous_run import make_room, restarts_of_run, wanted_start
 from hccl_kit.ocr.config import BEST, Config
+from hccl_kit.ocr.data.data_folder import guards
 from hccl_kit.ocr.data.feed import Feed
-from hccl_kit.ocr.data.guard import guards
 from hccl_kit.ocr.infer.evaluate import Evaluator
 from hccl_kit.ocr.run.consistency import answer_of_first_rank, assert_one_data_set, assert_one_dictionary
 from hccl_kit.ocr.run.log import RunLog
