@@ -1,8 +1,6 @@
-"""MATLAB files: what scipy reads, with every character, and files that would crash or fill the process."""
+"""MATLAB files: what scipy reads, with every character, and damaged files."""
 
 import struct
-import zlib
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -10,11 +8,9 @@ import pytest
 from scipy.io import savemat
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.ocr.data import mat_file
 from hccl_kit.ocr.data.mat_file import read, rows, text
 
 CELL, CHAR, DOUBLE = 1, 4, 6
-DEPTH = 200_000
 
 
 def element(kind: int, data: bytes, order: str = "<") -> bytes:
@@ -31,21 +27,6 @@ def write(path: Path, *variables: bytes, order: str = "<") -> Path:
     mark = {"<": b"\0\1IM", ">": b"\1\0MI"}[order]
     path.write_bytes(b"MATLAB 5.0 MAT-file".ljust(124) + mark + b"".join(variables))
     return path
-
-
-def nested(depth: int) -> bytes:
-    """Nested cells; written without `array`, which would take quadratic time."""
-    head = struct.pack("<6I2i2I", 6, 8, CELL, 0, 5, 8, 1, 1, 1, 0)
-    return b"".join(struct.pack("<II", 14, 48 * (depth - number) - 8) + head for number in range(depth))
-
-
-def bomb(megabytes: int) -> bytes:
-    """Zeros, which are that many when they are expanded."""
-    size, compressor = megabytes << 20, zlib.compressobj(1)
-    head = array(DOUBLE, (1, size // 8), struct.pack("<II", 9, size), name=b"a")
-    head = head[:4] + struct.pack("<I", len(head) - 8 + size) + head[8:]
-    pieces = [compressor.compress(piece) for piece in (head, *[bytes(1 << 20)] * megabytes)]
-    return element(15, b"".join([*pieces, compressor.flush()]))
 
 
 @pytest.mark.parametrize("compressed", [False, True])
@@ -77,31 +58,18 @@ def test_characters_that_cannot_be_decoded_are_no_text(tmp_path: Path) -> None:
     assert rows(read(write(tmp_path / "a.mat", cell), ["a"])["a"]) is None
 
 
-DAMAGED = "damaged or not a MATLAB file: "
-HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
-    "cells in cells": (
-        lambda: array(CELL, (1, 1), nested(DEPTH), name=b"a"),
-        "reading it ends with SIGSEGV: cells within many cells",
-    ),
-    "bomb": (lambda: bomb(512), f"takes more than {1 << 29} bytes of memory"),
-    "many numbers": (lambda: array(DOUBLE, (1 << 20, 1 << 20), element(9, bytes(8)), name=b"a"), DAMAGED),
-    "dimensions": (lambda: array(DOUBLE, (2,) * 40, element(9, bytes(8)), name=b"a"), DAMAGED),
-    "many characters": (lambda: array(CHAR, ((1 << 31) - 1, 1), element(16, b""), name=b"a"), DAMAGED),
-    "no cell": (lambda: array(CELL, (1, 1), name=b"a"), DAMAGED),
-    "no zlib": (lambda: element(15, b"not zlib"), DAMAGED),
-    "no element": (lambda: b"\1\2\3", DAMAGED),
+DAMAGED = {
+    "dimensions": array(DOUBLE, (2,) * 40, element(9, bytes(8)), name=b"a"),
+    "no cell": array(CELL, (1, 1), name=b"a"),
+    "no zlib": element(15, b"not zlib"),
+    "no element": b"\1\2\3",
 }
-"""Made by the test: large ones would take half a gigabyte in every test process."""
 
 
-@pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_file_is_one_error_within_the_limits(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(mat_file, "LIMITS", mat_file.LIMITS._replace(memory=1 << 29))
-    make, reason = HOSTILE[name]
-    path = write(tmp_path / "a.mat", make())
-    with pytest.raises(KitError, match=reason) as caught:
+@pytest.mark.parametrize("name", DAMAGED)
+def test_a_damaged_file_is_one_error(name: str, tmp_path: Path) -> None:
+    path = write(tmp_path / "a.mat", DAMAGED[name])
+    with pytest.raises(KitError, match="is damaged or not a MATLAB file: ") as caught:
         read(path, ["a"])
     assert str(path) in caught.value.message
     assert "\n" not in caught.value.message
