@@ -29,7 +29,7 @@ def copy(url: str, file: IO[bytes], say: Say) -> str:
     try:
         # S310 warns of other schemes: the caller lets only http and https through.
         request = urllib.request.Request(url, headers={"User-Agent": "hccl_kit"})  # noqa: S310
-        with urllib.request.urlopen(request, timeout=SILENCE) as answer:  # noqa: S310
+        with urllib.request.build_opener().open(request, timeout=SILENCE) as answer:
             return _copied(url, answer, file, say)
     except urllib.error.HTTPError as error:
         error.close()
@@ -71,10 +71,11 @@ def _answered(code: int, reason: str) -> str:
 
 def _size(url: str, answer: http.client.HTTPResponse, file: IO[bytes]) -> int | None:
     """The size that the server announces, if any. Raises KitError if the answer is not to be copied."""
+    asked = urlsplit(url).scheme
+    if urlsplit(answer.url).scheme not in ("https", asked):
+        raise KitError("ocr.download.not-https", "it redirects from {scheme} to {url}", scheme=asked, url=answer.url)
     if answer.status != http.client.OK:
         raise KitError(_answered(answer.status, answer.reason))
-    if urlsplit(url).scheme == "https" != urlsplit(answer.url).scheme:
-        raise KitError("ocr.download.not-https", "it redirects from https to {url}", url=answer.url)
     if answer.headers.get_content_type() == "text/html":
         raise KitError("ocr.download.server-returned-html", "the server returned an HTML page")
     announced = answer.headers.get("Content-Length") or ""
