@@ -95,7 +95,7 @@ def test_an_override_may_replace_null_by_a_section() -> None:
         ("train.dataset.transform_pipeline.x=3", "transform_pipeline is a list; accepted: 0 to 4"),
         ("train.dataset.transform_pipeline.٢.x=3", "transform_pipeline is a list; accepted: 0 to 4"),
         ("scheduler.lr=[", "is not valid YAML"),
-        ("scheduler.lr=2024-13-45", "cannot be read"),
+        ("scheduler.lr=2024-13-45", "scheduler.lr is '2024-13-45'; expected a number"),
         ("scheduler.lr=" + DEEP, "nested too deeply"),
         ("scheduler.lr", "expected key=value"),
         ("", "expected key=value"),
