@@ -36,7 +36,7 @@ def main() -> None:
     from hccl_kit.ocr.data.loader import Batch  # noqa: PLC0415
     from hccl_kit.ocr.run.program import leave  # noqa: PLC0415
     from hccl_kit.ocr.tasks import recipes  # noqa: PLC0415
-    from hccl_kit.ocr.train import build, optimizer, parallel  # noqa: PLC0415
+    from hccl_kit.ocr.train import build, join, optimizer  # noqa: PLC0415
     from hccl_kit.ocr.train.step import TrainStep  # noqa: PLC0415
 
     generator = np.random.default_rng(world.rank)
@@ -47,9 +47,9 @@ def main() -> None:
     )
     network = build.network_to_train(config, world, say)
     update = optimizer.build(config["optimizer"], network)
-    join = parallel.join("auto", network, world, say)
+    total = join.join_for("auto", network, world, say)
     loss = recipes.task(config).loss()
-    step = TrainStep(network, loss, update, clip_norm=5.0, join=join)
+    step = TrainStep(network, loss, update, clip_norm=5.0, join=total)
     rows = []
     for _ in range(steps):
         started, used = time.perf_counter(), time.process_time()

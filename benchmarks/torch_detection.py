@@ -23,7 +23,7 @@ def normalised(before: int, after: int, kernel: int, stride: int = 1) -> nn.Sequ
 
 
 class Block(nn.Module):
-    """Layer for layer a BasicBlock of hccl_kit.ocr.models.resnet."""
+    """Layer for layer a BasicBlock of hccl_kit.ocr.models.detector."""
 
     def __init__(self, before: int, width: int, stride: int) -> None:
         super().__init__()

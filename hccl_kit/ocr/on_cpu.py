@@ -8,7 +8,8 @@ cannot be compiled, which needs a C++ compiler once. Results differ by rounding 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+import platform
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 ROOM = Path(__file__).with_name("cpu")
 ONEDNN, PLAIN = "onednn", "plain"
 """The values of `system.convolutions`."""
+INSTRUCTION_SETS = "ONEDNN_MAX_CPU_ISA"
+"""The variable that limits what MindSpore's oneDNN uses."""
 
 
 def prepare(system: Mapping[str, Any], say: Callable[[str], None], *, plain: bool = False) -> None:
@@ -37,17 +40,29 @@ def prepare(system: Mapping[str, Any], say: Callable[[str], None], *, plain: boo
 
     `plain`: MindSpore computes the networks of this process. `say` takes a line if the operators cannot be used.
     """
-    if not _is_there():
-        if not plain and _is_wanted(system):
-            say(_slower(Message("cpu.absent", "{folder} is not installed", folder=ROOM)))
-        return
-    from hccl_kit.ocr.cpu import instruction_set  # noqa: PLC0415  # may be absent
-
+    if not _is_there() and not plain and _is_wanted(system):
+        say(_slower(Message("cpu.absent", "{folder} is not installed", folder=ROOM)))
     if not plain and _operators(system, say) is not None:
         return
-    note = instruction_set.limit(os.environ)
-    if note is not None:
+    if note := limit(os.environ):
         say(note)
+
+
+def limit(environ: MutableMapping[str, str]) -> Message | None:
+    """Limit MindSpore's oneDNN to AVX2 on x86, unless the user has set a limit; returns a note if it was set here.
+
+    For a plain convolution (NCHW, float32) on a CPU with AVX-512, oneDNN 3.10 (in MindSpore 2.10) falls back to
+    reference code: `jit_uni_ncsp_convolution` precedes the matrix product in its list of implementations and has
+    nothing better for weights in plain order. A step takes 35 times as long (measured).
+    """
+    if INSTRUCTION_SETS in environ or platform.machine() not in ("x86_64", "AMD64"):
+        return None
+    environ[INSTRUCTION_SETS] = "AVX2"
+    return Message(
+        "cpu.limited",
+        "{variable}=AVX2: MindSpore's convolutions on CPU are much slower under AVX-512",
+        variable=INSTRUCTION_SETS,
+    )
 
 
 def adapt(network: nn.Cell, system: Mapping[str, Any], *, frozen: bool = False) -> None:

@@ -15,7 +15,6 @@ from typing import Any
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.extra import install_extra
 from hccl_kit.base.message import Message
-from hccl_kit.base.wording import either
 
 VERSION = "3.10.0"
 FILES = {
@@ -40,16 +39,8 @@ INSTALL = install_extra("weights")
 def path(name: str) -> Path:
     """The file of one of the names in FILES.
 
-    Raises KitError if the package is not installed, the name is another, or the file is not the known one.
+    Raises KitError if the package is not installed, or the file is not the known one.
     """
-    if name not in FILES:
-        raise KitError(
-            "ocr.rapidocr.unknown-name",
-            "unknown name {name}",
-            fix="accepted: {files}",
-            name=name,
-            files=either(FILES),
-        )
     inside, expected = FILES[name]
     try:
         package = metadata.distribution("rapidocr")

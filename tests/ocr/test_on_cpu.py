@@ -12,7 +12,7 @@ from mindspore import nn, ops
 from hccl_kit.ocr import on_cpu
 from hccl_kit.ocr.checkpoints.fetch import CACHE
 from hccl_kit.ocr.cpu import version
-from hccl_kit.ocr.cpu.instruction_set import VARIABLE
+from hccl_kit.ocr.on_cpu import INSTRUCTION_SETS, limit
 from hccl_kit.ocr.run.start import DEFAULTS
 from tests.ocr.compiler import NEEDS_COMPILER
 from tests.ocr.run_tool import CONFIG, OURS
@@ -112,9 +112,23 @@ def test_plain_convolutions_are_limited_to_avx2(
     plain: bool, keys: dict[str, object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("platform.machine", lambda: "x86_64")
-    monkeypatch.setenv(VARIABLE, "")
-    monkeypatch.delenv(VARIABLE)
+    monkeypatch.setenv(INSTRUCTION_SETS, "")
+    monkeypatch.delenv(INSTRUCTION_SETS)
     lines = list[str]()
     on_cpu.prepare({**DEFAULTS, **keys}, lines.append, plain=plain)
-    assert os.environ[VARIABLE] == "AVX2"
-    assert [line.split(":")[0] for line in lines] == [f"{VARIABLE}=AVX2"]
+    assert os.environ[INSTRUCTION_SETS] == "AVX2"
+    assert [line.split(":")[0] for line in lines] == [f"{INSTRUCTION_SETS}=AVX2"]
+
+
+@pytest.mark.parametrize(
+    ("machine", "given", "expected"),
+    [("x86_64", {}, "AVX2"), ("x86_64", {INSTRUCTION_SETS: "avx"}, "avx"), ("aarch64", {}, None)],
+)
+def test_the_limit_of_the_user_stays(
+    machine: str, given: dict[str, str], expected: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("platform.machine", lambda: machine)
+    environ = dict(given)
+    note = limit(environ)
+    assert environ.get(INSTRUCTION_SETS) == expected
+    assert (note is not None) == (given.get(INSTRUCTION_SETS) != expected)

@@ -66,8 +66,3 @@ def test_weights_with_an_unknown_digest_are_refused(tmp_path: Path, monkeypatch:
     file.write_bytes(b"other")
     with pytest.raises(KitError, match=r"has the SHA-256 d9298a10d1b07358.*; that of 3\.10\.0 has 090f04ab"):
         rapidocr.path("rapidocr:det")
-
-
-def test_an_unknown_name_is_refused() -> None:
-    with pytest.raises(KitError, match="unknown name rapidocr:cut"):
-        rapidocr.path("rapidocr:cut")

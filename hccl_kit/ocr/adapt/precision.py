@@ -13,12 +13,12 @@ from typing import Any
 import mindspore as ms
 from mindspore import Parameter, Tensor, nn
 
-from hccl_kit.ocr.adapt import batch_norm
+from hccl_kit.ocr.adapt import freeze
 
 _CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.Conv1dTranspose, nn.Conv2dTranspose, nn.Conv3dTranspose)
 _HALF_AT_O1 = (*_CONVOLUTIONS, nn.Dense)
-_WHOLE_AT_O2 = (*batch_norm.KINDS, nn.LayerNorm, nn.GroupNorm, nn.LSTM)
-_WHOLE_AT_O3 = (*batch_norm.KINDS, nn.LSTM)
+_WHOLE_AT_O2 = (*freeze.KINDS, nn.LayerNorm, nn.GroupNorm, nn.LSTM)
+_WHOLE_AT_O3 = (*freeze.KINDS, nn.LSTM)
 
 LOWEST, HIGHEST = 1.0, 2.0**24
 """A scale below 1 would increase underflow; no gradient in float16 needs more than the highest."""

@@ -1,6 +1,8 @@
 """Weights that a configuration names by a URL: fetched atomically into a cache, verified by SHA-256.
 
-A file that was fetched by hand may be put at the same place.
+A file that was fetched by hand may be put at the same place. The names of MindCV's backbones, such as mindcv:resnet18,
+stand for the URLs of its ImageNet weights, those of its model files (mindspore-lab/mindcv, `default_cfgs`; releases
+0.2.1 to 0.3.0).
 """
 
 from __future__ import annotations
@@ -9,7 +11,6 @@ import fcntl
 import hashlib
 import os
 import re
-import time
 import urllib.parse
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -24,23 +25,58 @@ from hccl_kit.base.message import Message
 from hccl_kit.base.private_folder import make_private
 from hccl_kit.base.temporary import beside
 from hccl_kit.ocr import rapidocr
-from hccl_kit.ocr.checkpoints import mindcv
-from hccl_kit.ocr.checkpoints.download import BLOCK, DEADLINE, Say, copy
+from hccl_kit.ocr.checkpoints.download import BLOCK, Say, copy
 from hccl_kit.ocr.file_errors import assert_file, cannot_read, cannot_write
+
+PREFIX = "mindcv:"
+_FOLDER = "https://download.mindspore.cn/toolkits/mindcv/"
+URLS = {
+    "mindcv:resnet18": f"{_FOLDER}resnet/resnet18-1e65cd21.ckpt",
+    "mindcv:resnet50": f"{_FOLDER}resnet/resnet50-e0733ab8.ckpt",
+    "mindcv:resnet152": f"{_FOLDER}resnet/resnet152-beb689d8.ckpt",
+    "mindcv:mobilenet_v3_small_100": f"{_FOLDER}mobilenet/mobilenetv3/mobilenet_v3_small_100-509c6047.ckpt",
+}
+"""The backbones that networks of this package use: det_resnet18, 50 and 152, and cls_mobilenet_v3_small_100."""
+
+
+def resolved(key: str, name: str) -> str:
+    """The URL of such a name, and every other name itself.
+
+    Raises KitError if MindCV's backbone is not one of these, or `key` names the weights of a whole network.
+    """
+    if not name.startswith(PREFIX):
+        return name
+    if not key.startswith("model.backbone."):
+        raise KitError(
+            "ocr.mindcv.weights-backbone",
+            "{key} is {name}, the weights of a backbone",
+            fix="set model.backbone.pretrained: {name}",
+            key=key,
+            name=name,
+        )
+    if name not in URLS:
+        raise KitError(
+            "ocr.mindcv.path-url",
+            "{key} is {name}; accepted: {urls}, a path or a URL",
+            key=key,
+            name=name,
+            urls=", ".join(URLS),
+        )
+    return URLS[name]
+
 
 CACHE = "HCCL_KIT_CACHE"
 """The environment variable that names the cache folder; default: hccl_kit in $XDG_CACHE_HOME or ~/.cache."""
 
 _SCHEME = re.compile("([A-Za-z][A-Za-z0-9+.-]*):/")
 _SUM = re.compile("[0-9a-f]{64}")
-_NAMED_SUM = re.compile(r"-([0-9a-f]{8})\.[A-Za-z]+$")
 
 
 def wanted(model: Mapping[str, Any]) -> dict[str, str]:
     """The keys of the section `model` that name weights, with their paths or URLs.
 
     Weights of the backbone are not needed if `model.pretrained` sets all parameters of the network. Raises KitError as
-    `mindcv.resolved` does.
+    `resolved` does.
     """
     whole, backbone = model["pretrained"], model["backbone"].get("pretrained")
     names = {}
@@ -48,7 +84,7 @@ def wanted(model: Mapping[str, Any]) -> dict[str, str]:
         names["model.backbone.pretrained"] = backbone
     if whole:
         names["model.pretrained"] = whole
-    return {key: mindcv.resolved(key, name) for key, name in names.items()}
+    return {key: resolved(key, name) for key, name in names.items()}
 
 
 def fetch(model: Mapping[str, Any], environ: Mapping[str, str], say: Say) -> list[str]:
@@ -165,21 +201,7 @@ def _fetched(url: str, path: Path, expected: str | None, say: Say) -> str:
         write_atomically(record, f"{digest}  {path.name}\n")
     _assert_sum(path, digest, expected or _recorded(record))
     where = f"downloaded from {url} to {path}" if is_new else f"{path}, downloaded from {url} before"
-    return f"weights: {where}; SHA-256 {digest}{_doubt(path, digest, expected)}"
-
-
-def _doubt(path: Path, digest: str, expected: str | None) -> str:
-    """A note on the checksum in a file name such as resnet50-e0733ab8.ckpt, which is of unknown kind."""
-    named = _NAMED_SUM.search(path.name)
-    if expected or not named:
-        return ""
-    others = [digest_of(path, kind) for kind in ("md5", "sha1")]
-    if any(checksum.startswith(named[1]) for checksum in (digest, *others)):
-        return ", which its name confirms"
-    return (
-        f"; the {named[1]} in its name is the start of neither its SHA-256 nor its SHA-1 or MD5: "
-        "set model.pretrained_sha256 if you know the right checksum"
-    )
+    return f"weights: {where}; SHA-256 {digest}"
 
 
 def _recorded(record: Path) -> str:
@@ -202,10 +224,10 @@ def _assert_sum(path: Path, digest: str, expected: str) -> None:
         )
 
 
-def digest_of(path: Path, kind: str = "sha256") -> str:
-    """The checksum of a regular file, in hexadecimal."""
+def digest_of(path: Path) -> str:
+    """The SHA-256 of a regular file, in hexadecimal."""
     assert_file(path)
-    checksum = hashlib.new(kind, usedforsecurity=False)
+    checksum = hashlib.sha256()
     try:
         with path.open("rb") as file:
             while block := file.read(BLOCK):
@@ -221,27 +243,14 @@ def _alone(folder: Path, say: Say) -> Iterator[None]:
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         with suppress(OSError):
-            _lock(descriptor, folder, say)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                say(f"waiting: another process is downloading weights to {folder}")
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
     finally:
         os.close(descriptor)
-
-
-def _lock(descriptor: int, folder: Path, say: Say) -> None:
-    end = time.monotonic() + DEADLINE
-    while time.monotonic() < end:
-        try:
-            return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if say is not _silent:
-                say(f"waiting: another process is downloading weights to {folder}")
-            say = _silent
-            time.sleep(0.2)
-    return None
-
-
-def _silent(_: str) -> None:
-    """Replaces `say` after the first message."""
 
 
 def _download(url: str, path: Path, expected: str | None, say: Say) -> str:

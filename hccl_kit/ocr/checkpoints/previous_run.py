@@ -39,7 +39,6 @@ _OF_A_RUN = re.compile(
     r"|train_config\.yaml|texts\.txt|summary\.json|metrics\.jsonl|log_[0-9]+\.txt|curves\.png|(first_batch|worst_lines|worst_pages)\.png|tensorboard"
 )
 """The files that a run and an export write. Other files in the folder are not touched."""
-MOST = 10_000
 
 
 def restarts(environ: Mapping[str, str]) -> int:
@@ -177,14 +176,8 @@ def _is_one_of(source: Path | bool, paths: Iterable[Path]) -> bool:
 
 
 def _new_folder(folder: Path) -> Path:
-    for number in range(1, MOST):
-        with suppress(FileExistsError):
-            (aside := folder / f"earlier_{number}").mkdir()
-            return aside
-    raise KitError(
-        "ocr.previous-run.holds-earlier-runs",
-        "{folder} holds {most} earlier runs",
-        fix="remove some, or set train.ckpt_save_dir",
-        folder=folder,
-        most=MOST - 1,
-    )
+    number = 1
+    while (aside := folder / f"earlier_{number}").exists():
+        number += 1
+    aside.mkdir()
+    return aside

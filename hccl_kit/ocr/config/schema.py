@@ -208,41 +208,19 @@ _RENAMED = {"unclip_ratio": "expand_ratio", "per_print_times": "log_interval", "
 
 
 def _elsewhere(key: str, section: Pointer, values: Mapping[str, Any]) -> str:
-    """A hint where a key that is unknown in its section belongs, and which other value it needs; empty if nowhere.
-
-    Places in the same part of the file, such as `eval`, come first.
-    """
-    options = [
-        (pointer, next((row for row in conditions if value_at(values, row[0]) != row[1]), None))
-        for pointer, conditions, has_effect in _all_keys(root(), ())
-        if pointer[-1] == key and has_effect
-    ]
-    for pointer, unmet in sorted(options, key=lambda row: (row[1] is not None, row[0][:1] != section[:1])):
-        need = f" (needs {dotted(unmet[0])}: {unmet[1]})" if unmet else ""
-        return f"; did you mean {dotted(pointer)}{need}?"
-    return ""
+    """A hint where an unknown key belongs, in the same part of the file if possible; empty if nowhere."""
+    places = [place for place in _keys(root(), values) if place[-1] == key]
+    place = min(places, key=lambda place: place[:1] != section[:1], default=None)
+    return f"; did you mean {dotted(place)}?" if place else ""
 
 
-Conditions = tuple[tuple[Pointer, Any], ...]
-
-
-def _all_keys(rule: Rule, pointer: Pointer, conditions: Conditions = ()) -> Iterator[tuple[Pointer, Conditions, bool]]:
-    """Every key of the schema outside lists, with the values elsewhere on which it depends, and whether it is used."""
-    if "$ref" in rule:
-        yield from _all_keys(root()["$defs"][rule["$ref"].rsplit("/", 1)[1]], pointer, conditions)
-    for key, inner in rule.get("properties", {}).items():
-        yield (*pointer, key), conditions, NO_EFFECT not in inner
-        yield from _all_keys(inner, (*pointer, key), conditions)
-    for choice in rule.get("allOf", ()):
-        yield from _all_keys(choice["then"], pointer, (*conditions, _condition(choice["if"], pointer)))
-
-
-def _condition(rule: Rule, pointer: Pointer) -> tuple[Pointer, Any]:
-    """The place and the value of a condition with one `const`."""
-    while "const" not in rule:
-        ((key, rule),) = rule["properties"].items()
-        pointer = (*pointer, key)
-    return pointer, rule["const"]
+def _keys(rule: Rule, value: Any, pointer: Pointer = ()) -> Iterator[Pointer]:
+    """The places outside lists of all keys with an effect, by the rules that `value` selects."""
+    for chosen in chosen_rules(rule, value):
+        for key, inner in chosen.get("properties", {}).items():
+            if NO_EFFECT not in inner:
+                yield (*pointer, key)
+            yield from _keys(inner, value.get(key) if isinstance(value, Mapping) else None, (*pointer, key))
 
 
 def _nearest(word: str, known: Iterable[Any]) -> str:

@@ -14,9 +14,9 @@ import platform
 import re
 import shlex
 import shutil
-import struct
 import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from hccl_kit.base.errors import KitError
@@ -33,17 +33,13 @@ OPTIONS = ("-std=c++17", "-O2", "-shared", "-fPIC", "-Wl,--no-undefined")
 LIBRARIES = ("libdnnl.so.3", "libmindspore_core.so", "plugin/libmindspore_ops_cpu.so")
 """The libraries in MindSpore's folder lib that it calls: oneDNN, and two for MindSpore's threads."""
 TIMEOUT = 600
-MOST_OF_REASON = 1000
-"""Bytes of the reason of a failure that other processes read."""
-ELF_HEADER = 64
-"""Bytes of the header of a library of a 64-bit computer."""
 
 
 def library(folder: Path, environ: Mapping[str, str]) -> Path:
-    """The library for this MindSpore in `folder`, compiled if it is not there yet, or damaged.
+    """The library for this MindSpore in `folder`, compiled if it is not there yet.
 
     CXX names the compiler if it is set; later runs need none. Raises KitError if operators.cpp is not made for this
-    MindSpore or its oneDNN, there is no compiler, it fails, or others may write into the folder.
+    MindSpore, there is no compiler, it fails, or others may write into the folder.
     """
     called = _called()
     version.assert_mindspore()
@@ -58,8 +54,7 @@ def library(folder: Path, environ: Mapping[str, str]) -> Path:
         )
     try:
         make_private(folder)
-        if not _is_whole(path):
-            version.assert_onednn(called[0])
+        if not path.is_file():
             _compile((*_compiler(environ), *OPTIONS), called, path, environ)
     except OSError as error:
         raise KitError(
@@ -111,55 +106,16 @@ def _compiler(environ: Mapping[str, str]) -> Sequence[str]:
     )
 
 
-def _is_whole(path: Path) -> bool:
-    """Whether there is a library that is not cut: the table of sections, which a linker writes last, lies within it.
-
-    A cut one, as after a power failure, can be loaded, and SIGBUS ends the process when it uses what is missing.
-    """
-    if not path.is_file():
-        return False
-    with path.open("rb") as file:
-        header, size = file.read(ELF_HEADER), os.fstat(file.fileno()).st_size
-    if len(header) < ELF_HEADER or not header.startswith(b"\x7fELF"):
-        return False
-    (start,), (length, number) = struct.unpack_from("=Q", header, 40), struct.unpack_from("=HH", header, 58)
-    return int(start + length * number) <= size
-
-
 def _compile(command: Sequence[str], called: Sequence[Path], path: Path, environ: Mapping[str, str]) -> None:
-    """Write the library to `path`; processes that need it at the same time wait for the first one.
-
-    If that one fails they fail too, for its reason, which it leaves in the locked file: a compiler that hangs costs a
-    server with eight ranks its time limit once.
-    """
+    """Write the library to `path`; processes that need it at the same time wait for the first one."""
     descriptor = os.open(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        has_waited = _lock(descriptor)
-        if _is_whole(path):
-            return
-        reason = os.pread(descriptor, MOST_OF_REASON, 0).decode(errors="replace")
-        if has_waited and reason:
-            raise KitError("cpu.failed-elsewhere", "{reason}", reason=printable(reason))
-        os.ftruncate(descriptor, 0)
-        try:
+        with suppress(OSError):  # on a file system without locks, each process compiles
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if not path.is_file():
             _run_compiler(command, called, path, environ)
-        except KitError as error:
-            os.pwrite(descriptor, str(error).encode()[:MOST_OF_REASON], 0)
-            raise
     finally:
         os.close(descriptor)
-
-
-def _lock(descriptor: int) -> bool:
-    """Lock a file; returns whether another process had it. Without locks on a file system, each compiles its own."""
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        return True
-    except OSError:
-        pass
-    return False
 
 
 def _run_compiler(command: Sequence[str], called: Sequence[Path], path: Path, environ: Mapping[str, str]) -> None:
@@ -185,6 +141,8 @@ def _run_compiler(command: Sequence[str], called: Sequence[Path], path: Path, en
                 source=SOURCE.name,
                 reason=printable(reason[:200]),
             )
+        with made.open("rb") as file:
+            os.fsync(file.fileno())  # a library that a power failure has cut would end each process by SIGBUS
         made.rename(path)
     except subprocess.TimeoutExpired as error:
         raise KitError(

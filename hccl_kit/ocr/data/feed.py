@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.data import loader
-from hccl_kit.ocr.data.kept_samples import KeptSamples
+from hccl_kit.ocr.data.loader import KeptSamples
 from hccl_kit.ocr.data.pipeline import pipeline
 from hccl_kit.ocr.data.transforms import ascending
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from hccl_kit.ocr.data import transforms
 from hccl_kit.ocr.data.lines import line_augment, line_join, line_transforms, rec_augment
-from hccl_kit.ocr.data.pages import border_map, copy_paste, east_maps, page_moves, page_transforms, pse_maps, shrink_map
+from hccl_kit.ocr.data.pages import copy_paste, db_maps, east_maps, page_moves, page_transforms, pse_maps
 from hccl_kit.ocr.data.pages.views import join
 from hccl_kit.ocr.data.samples import BadSampleError
 from hccl_kit.ocr.data.transforms import Mix, Transform
@@ -54,8 +54,8 @@ TRANSFORMS: Mapping[str, Callable[..., Transform[Any]]] = {
     "RandomCropWithMask": page_moves.crop_with_text,
     "CopyPaste": copy_paste.copy_paste,
     "IaaAugment": page_moves.iaa_augment,
-    "ShrinkBinaryMap": shrink_map.shrink_binary_map,
-    "BorderMap": border_map.border_map,
+    "ShrinkBinaryMap": db_maps.shrink_binary_map,
+    "BorderMap": db_maps.border_map,
     "PSEGtDecode": pse_maps.pse_gt_decode,
     "EASTProcessTrain": east_maps.east_process_train,
 }

@@ -6,7 +6,7 @@ After Liao et al. 2019, "Real-time Scene Text Detection with Differentiable Bina
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import cv2
 import numpy as np
@@ -21,31 +21,6 @@ MIN_CONTOUR, MIN_BOX = 3, 5
 SMOOTH = 0.005
 """Largest deviation of a polygon from its contour, as a share of the contour's length."""
 SQUARE = np.ones((2, 2), np.uint8)
-
-
-class Inside(NamedTuple):
-    """The pixels whose mean is the score of a contour: text pixels from `first` to `last`, or all inside `polygon`."""
-
-    first: NDArray[Any]
-    last: NDArray[Any]
-    polygon: NDArray[Any] | None
-
-
-def _inside_rectangle(contour: NDArray[np.int32]) -> Inside:
-    points = contour[:, 0]
-    return Inside(points.min(axis=0), points.max(axis=0), None)
-
-
-def _inside_contour(contour: NDArray[np.int32]) -> Inside:
-    return _inside_rectangle(contour)._replace(polygon=contour[:, 0])
-
-
-def _inside_box(contour: NDArray[np.int32]) -> Inside:
-    corners = cv2.boxPoints(cv2.minAreaRect(contour))
-    return Inside(np.floor(corners.min(axis=0)), np.ceil(corners.max(axis=0)), corners)
-
-
-INSIDE = {"rectangle": _inside_rectangle, "contour": _inside_contour, "box": _inside_box}
 
 
 def db_postprocess(
@@ -69,13 +44,12 @@ def db_postprocess(
     separates.
     """
     fit = _quad if box_type == "quad" else _polygon
-    inside = INSIDE[score_mode]
 
     def candidates(binary: NDArray[np.uint8], probability: NDArray[np.float32]) -> Iterator[Box]:
         binary = cv2.dilate(binary, SQUARE) if dilate else binary
         contours, _ = cv2.findContours(binary, cv2.RETR_LIST, cv2.CHAIN_APPROX_SIMPLE)
         for contour in contours[:max_candidates]:
-            score = _score(probability, binary, inside(contour))
+            score = _score(probability, binary, contour[:, 0], score_mode)
             points = fit(contour[:, 0], expand_ratio) if score >= box_thresh else None
             if points is not None:
                 yield Box(points, score)
@@ -87,16 +61,18 @@ def db_postprocess(
     return decode
 
 
-def _score(probability: NDArray[np.float32], binary: NDArray[np.uint8], inside: Inside) -> float:
-    """The mean probability of the pixels of a contour."""
+def _score(probability: NDArray[np.float32], binary: NDArray[np.uint8], contour: NDArray[Any], mode: str) -> float:
+    """The mean probability of the pixels of a contour (n, 2); `mode` is the `score_mode`."""
     height, width = probability.shape
+    corners = cv2.boxPoints(cv2.minAreaRect(contour)) if mode == "box" else contour
     (left, top), (right, bottom) = (
-        np.clip(corner, 0, (width - 1, height - 1)).astype(int) for corner in (inside.first, inside.last)
+        np.clip(corner, 0, (width - 1, height - 1)).astype(int)
+        for corner in (np.floor(corners.min(axis=0)), np.ceil(corners.max(axis=0)))
     )
     area = slice(top, bottom + 1), slice(left, right + 1)
     mask = binary[area]
-    if inside.polygon is not None:
-        polygon = (inside.polygon - (left, top)).astype(np.int32)  # truncated, as in PaddleOCR
+    if mode != "rectangle":
+        polygon = (corners - (left, top)).astype(np.int32)  # truncated, as in PaddleOCR
         mask = cv2.fillPoly(np.zeros((bottom + 1 - top, right + 1 - left), np.uint8), [polygon], 1)
     return float(cv2.mean(probability[area], mask)[0])
 

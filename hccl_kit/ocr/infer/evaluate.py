@@ -15,8 +15,7 @@ from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.data import loader
 from hccl_kit.ocr.drawing import Image
-from hccl_kit.ocr.infer.inference import Inference, Prediction, in_order
-from hccl_kit.ocr.infer.runner import Runner
+from hccl_kit.ocr.infer.inference import Inference, Prediction, Runner, in_order
 from hccl_kit.ocr.metrics.counts import Counts
 from hccl_kit.ocr.run.consistency import assert_one_data_set, assert_one_dictionary
 from hccl_kit.ocr.tasks import recipes

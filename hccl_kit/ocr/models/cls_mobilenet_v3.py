@@ -15,6 +15,7 @@ from mindspore.common.initializer import Normal
 from hccl_kit.ocr.config import options_of
 from hccl_kit.ocr.models.dropout import Dropout
 from hccl_kit.ocr.models.mobilenet_v3 import SMALL, STEM, HardSwish, InvertedResidual, convolution, scaled
+from hccl_kit.ocr.models.network import Network
 
 LAST = 576
 """Channels of the features."""
@@ -72,19 +73,8 @@ class MobileNetV3Head(nn.Cell):
         return ops.softmax(self.classifier(ops.mean(features, (2, 3))), 1)
 
 
-class Classifier(nn.Cell):
-    """Images (N, 3, H, W) to probabilities (N, classes)."""
-
-    def __init__(self, backbone: ClsMobileNetV3, head: MobileNetV3Head) -> None:
-        super().__init__()
-        self.backbone = backbone
-        self.head = head
-
-    def construct(self, images: Tensor) -> Tensor:
-        return self.head(self.backbone(images))
-
-
-def build(model: Mapping[str, Any]) -> Classifier:
-    """The network of a section `model`."""
+def build(model: Mapping[str, Any]) -> Network:
+    """The network of a section `model`: images (N, 3, H, W) to probabilities (N, classes)."""
     backbone = ClsMobileNetV3()
-    return Classifier(backbone, MobileNetV3Head(backbone.out_channels, **options_of(model["head"])))
+    head = MobileNetV3Head(backbone.out_channels, **options_of(model["head"]))
+    return Network(backbone, nn.Identity(), head)

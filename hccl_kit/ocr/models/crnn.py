@@ -1,8 +1,4 @@
-"""CRNN: convolutions, a recurrent network over their columns, and a classifier for CTC.
-
-After Shi, Bai, Yao 2015, "An End-to-End Trainable Neural Network for Image-based Sequence Recognition". Parameters have
-MindOCR's names, so that its checkpoints fit.
-"""
+"""A bidirectional LSTM without initial states."""
 
 from __future__ import annotations
 
@@ -15,8 +11,17 @@ from mindspore import Tensor, nn, ops
 from hccl_kit.ocr.config import options_of
 from hccl_kit.ocr.models.ctc_head import CTCHead
 from hccl_kit.ocr.models.dropout import Dropout
-from hccl_kit.ocr.models.lstm import BidirectionalLSTM
 from hccl_kit.ocr.models.network import Network
+
+
+class BidirectionalLSTM(nn.LSTM):
+    """nn.LSTM in both directions: a sequence (T, N, C) to (T, N, 2 hidden_size), from states of zero."""
+
+    def __init__(self, channels: int, hidden_size: int, *, num_layers: int = 1) -> None:
+        super().__init__(channels, hidden_size, num_layers=num_layers, bidirectional=True)
+
+    def construct(self, sequence: Tensor) -> Tensor:
+        return super().construct(sequence)[0]
 
 
 class RNNEncoder(nn.Cell):

@@ -13,8 +13,8 @@ from typing import Any
 from mindspore import Tensor, nn, ops
 
 from hccl_kit.ocr.config import options_of
+from hccl_kit.ocr.models.crnn import BidirectionalLSTM
 from hccl_kit.ocr.models.dropout import Dropout
-from hccl_kit.ocr.models.lstm import BidirectionalLSTM
 from hccl_kit.ocr.models.pool import MaxPool
 
 HEIGHT, STRIDE = 32, 4

@@ -24,7 +24,7 @@ class Row(NamedTuple):
     after: int
     squeeze: bool
     hard_swish: bool
-    stride: int
+    stride: int | tuple[int, int]
 
 
 SE, NO, HS, RE = True, False, True, False
@@ -110,7 +110,13 @@ class InvertedResidual(nn.Cell):
     """
 
     def __init__(
-        self, before: int, row: Row, *, always_expand: bool = True, squeeze: Callable[[int], nn.Cell] = SqueezeExcite
+        self,
+        before: int,
+        row: Row,
+        *,
+        always_expand: bool = True,
+        squeeze: Callable[[int], nn.Cell] = SqueezeExcite,
+        convolution: Callable[..., nn.Cell] = convolution,
     ) -> None:
         super().__init__()
         inside, after = row.inside, row.after

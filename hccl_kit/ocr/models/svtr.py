@@ -1,25 +1,156 @@
-"""SVTR: patches of a line of text are mixed by attention, locally first and globally later.
-
-After Du, Chen, Jia, Yin, Zheng, Li, Du, Jiang 2022, "SVTR: Scene Text Recognition with a Single Visual Model".
-Parameters have MindOCR's names, so that its checkpoints fit.
-"""
+"""The shape of an SVTR backbone in MindOCR's keys."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from math import sqrt
 from typing import Any
 
 import numpy as np
 from mindspore import Parameter, Tensor, nn, ops
+from numpy.typing import NDArray
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.config import options_of
 from hccl_kit.ocr.models.ctc_head import CTCHead
-from hccl_kit.ocr.models.dropout import Dropout
+from hccl_kit.ocr.models.dropout import Dropout, DropPath
 from hccl_kit.ocr.models.mobilenet_v3 import HardSwish
-from hccl_kit.ocr.models.svtr_blocks import Block, window
-from hccl_kit.ocr.models.svtr_shape import LOCAL, STRIDE, Pair, SvtrShape
 from hccl_kit.ocr.models.tps import rectifier
+
+STRIDE = 4
+"""Side of a patch."""
+STAGES = 3
+LOCAL, GLOBAL = "Local", "Global"
+Pair = Sequence[int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SvtrShape:
+    """SVTR-Tiny by default. Lists have a value for each of three stages, between which the height halves.
+
+    The last three keys have one value each that is supported. Raises KitError if the values do not fit together.
+    """
+
+    img_size: Pair = (32, 100)
+    """Height and width of the images that reach the backbone."""
+    embed_dim: Sequence[int] = (64, 128, 256)
+    depth: Sequence[int] = (3, 6, 3)
+    """Blocks of each stage."""
+    num_heads: Sequence[int] = (2, 4, 8)
+    mixer: Sequence[str] = (LOCAL,) * 6 + (GLOBAL,) * 6
+    """For each block: Local mixes the patches in a window, Global all patches."""
+    local_mixer: Sequence[Pair] = ((7, 11),) * STAGES
+    """Height and width of the windows, in patches, odd."""
+    out_channels: int = 192
+    drop_path_rate: float = 0.1
+    """Share of the samples for which the last block is skipped; it grows linearly from 0 at the first block."""
+    last_drop: float = 0.1
+    patch_merging: str = "Conv"
+    last_stage: bool = True
+    prenorm: bool = False
+
+    def __post_init__(self) -> None:
+        if self.img_size[0] % 16 or self.img_size[1] % STRIDE:
+            raise _wrong("img_size", self.img_size, "the height must be a multiple of 16, the width of 4")
+        if any(dim % (2 * heads) for dim, heads in zip(self.embed_dim, self.num_heads, strict=True)):
+            raise _wrong(
+                "embed_dim", self.embed_dim, f"each is a multiple of twice its num_heads {list(self.num_heads)}"
+            )
+        if len(self.mixer) != sum(self.depth):
+            raise _wrong("mixer", self.mixer, f"{sum(self.depth)} values are needed, each {LOCAL} or {GLOBAL}")
+        if not all(size[0] % 2 and size[1] % 2 for size in self.local_mixer):
+            raise _wrong("local_mixer", self.local_mixer, "height and width of each window are odd")
+
+    def grid(self, stage: int) -> tuple[int, int]:
+        """Rows and columns of patches in a stage."""
+        return self.img_size[0] // STRIDE // 2**stage, self.img_size[1] // STRIDE
+
+    def blocks(self, stage: int) -> range:
+        """The numbers of the blocks of a stage, counted over the network."""
+        ends = [0, *accumulate(self.depth)]
+        return range(ends[stage], ends[stage + 1])
+
+    def drop_path(self, block: int) -> float:
+        """The share of the samples for which a block is skipped."""
+        return self.drop_path_rate * block / max(1, sum(self.depth) - 1)
+
+
+def _wrong(key: str, found: object, accepted: str) -> KitError:
+    return KitError(
+        "ocr.svtr-shape.model-backbone",
+        "model.backbone.{key} is {value}: {accepted}",
+        fix="leave it out for SVTR-Tiny",
+        key=key,
+        value=found,
+        accepted=accepted,
+    )
+
+
+MLP_RATIO = 4
+
+
+def window(grid: Pair, size: Pair) -> NDArray[np.float32]:
+    """The attention mask between the patches of a grid: 0 inside a window around each patch, -inf outside.
+
+    Shape (P, P) for P patches, row by row; `size` is odd.
+    """
+    rows, columns = np.divmod(np.arange(grid[0] * grid[1]), grid[1])
+    high = np.abs(rows[:, None] - rows) <= size[0] // 2
+    wide = np.abs(columns[:, None] - columns) <= size[1] // 2
+    return np.where(high & wide, 0, -np.inf).astype(np.float32)
+
+
+class Mixer(nn.Cell):
+    """Patches (N, P, C) to patches (N, P, C) by attention with `heads` heads; `mask` (P, P) is added to its logits."""
+
+    def __init__(self, width: int, heads: int, mask: NDArray[np.float32] | None) -> None:
+        super().__init__()
+        self.width, self.heads = width, heads
+        self.scale = 1 / sqrt(width // heads)
+        self.qkv = nn.Dense(width, 3 * width)
+        self.proj = nn.Dense(width, width)
+        self.mask = None if mask is None else Tensor(mask)
+
+    def construct(self, x: Tensor) -> Tensor:
+        patches = x.shape[1]
+        each = (-1, patches, 3, self.heads, self.width // self.heads)
+        qkv = ops.transpose(ops.reshape(self.qkv(x), each), (2, 0, 3, 1, 4))
+        logits = ops.matmul(qkv[0] * self.scale, ops.transpose(qkv[1], (0, 1, 3, 2)))
+        if self.mask is not None:
+            logits = logits + ops.cast(self.mask, logits.dtype)
+        mixed = ops.matmul(ops.softmax(logits, -1), qkv[2])
+        return self.proj(ops.reshape(ops.transpose(mixed, (0, 2, 1, 3)), (-1, patches, self.width)))
+
+
+class Mlp(nn.Cell):
+    """Two dense layers for each patch."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.fc1 = nn.Dense(width, MLP_RATIO * width)
+        self.fc2 = nn.Dense(MLP_RATIO * width, width)
+        self.act = nn.GELU()
+
+    def construct(self, x: Tensor) -> Tensor:
+        return self.fc2(self.act(self.fc1(x)))
+
+
+class Block(nn.Cell):
+    """Mixing between the patches, then a perceptron for each, both with a residual connection."""
+
+    def __init__(self, width: int, heads: int, mask: NDArray[np.float32] | None, *, drop_path: float) -> None:
+        super().__init__()
+        self.norm1 = nn.LayerNorm((width,), epsilon=1e-6)
+        self.mixer = Mixer(width, heads, mask)
+        self.norm2 = nn.LayerNorm((width,), epsilon=1e-6)
+        self.mlp = Mlp(width)
+        self.drop_mixer, self.drop_mlp = DropPath(drop_path), DropPath(drop_path)
+
+    def construct(self, x: Tensor) -> Tensor:
+        x = x + self.drop_mixer(self.mixer(self.norm1(x)))
+        return x + self.drop_mlp(self.mlp(self.norm2(x)))
 
 
 class Patch(nn.Cell):

@@ -173,7 +173,7 @@ def _folders(request: Conversion) -> tuple[list[str], list[str]]:
 
 def _pages(request: Conversion, folder: Path | None = None) -> tuple[list[str], list[str]]:
     """The lines of the label file, and what was left out. With `folder` the images of lines are written into it."""
-    from hccl_kit.ocr.data.lines.page_lines import write_lines  # noqa: PLC0415  # after --help
+    from hccl_kit.ocr.data.lines.crop import write_lines  # noqa: PLC0415  # after --help
 
     assert request.images is not None
     published = sets.PAGE_SETS[request.dataset]

@@ -19,8 +19,7 @@ from hccl_kit.ocr.checkpoints import fetch
 from hccl_kit.ocr.checkpoints.weights_file import WeightsFile
 from hccl_kit.ocr.code_digest import code_digest
 from hccl_kit.ocr.config import Config
-from hccl_kit.ocr.infer.inference import Inference
-from hccl_kit.ocr.infer.runner import Runner
+from hccl_kit.ocr.infer.inference import Inference, Runner
 from hccl_kit.ocr.run import engine
 from hccl_kit.ocr.serve import export, export_metadata
 from hccl_kit.ocr.tasks.task import Task

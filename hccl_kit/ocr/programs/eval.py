@@ -34,7 +34,7 @@ from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.output_place import assert_free_picture
 from hccl_kit.base.terminal import printable
-from hccl_kit.ocr.data.guard import guards
+from hccl_kit.ocr.data.data_folder import guards
 from hccl_kit.ocr.programs import page_readers
 from hccl_kit.ocr.programs.page_readers import PageReaders
 from hccl_kit.ocr.run import engine, inputs, program

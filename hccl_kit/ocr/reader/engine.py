@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 
 from hccl_kit.ocr.charset import Charset
 from hccl_kit.ocr.data.lines.crop import crop_line
-from hccl_kit.ocr.decode import ctc
-from hccl_kit.ocr.decode.reading import Reading
-from hccl_kit.ocr.reader import lines, regions
-from hccl_kit.ocr.reader.page import Image, detector_input, prepared
+from hccl_kit.ocr.decode.reading import Reading, ctc_readings
+from hccl_kit.ocr.reader import lines
+from hccl_kit.ocr.reader.page import Image, detector_input, prepared, text_boxes
 
 DETECTOR, CLASSIFIER, RECOGNISER = "rapidocr:det", "rapidocr:cls", "rapidocr:rec"
 """The sources of the weights, see `hccl_kit.ocr.rapidocr`."""
@@ -55,7 +54,7 @@ class Text(NamedTuple):
 def read(networks: Networks, image: Image) -> list[Text]:
     """The texts of an image in reading order. Raises BadSampleError if it is not a page, see `prepared`."""
     page = prepared(image)
-    boxes = regions.boxes(networks.detect(detector_input(page.image)), page.image)
+    boxes = text_boxes(networks.detect(detector_input(page.image)), page.image)
     cuts = [np.asarray(crop_line(page.image, box.points), np.uint8) for box in boxes]
     readings = recognised(networks, upright(networks.direct, cuts))
     return [
@@ -80,7 +79,7 @@ def recognised(networks: Networks, cuts: Sequence[Image]) -> list[Reading]:
     readings = [Reading("", 0.0)] * len(cuts)
     for batch in lines.batches(cuts):
         probabilities = networks.recognise(batch.images)
-        of_batch = ctc.decode(probabilities, networks.charset, blank_first=networks.blank_first)
+        of_batch = ctc_readings(probabilities, networks.charset, blank_first=networks.blank_first)
         for number, reading in zip(batch.numbers, of_batch, strict=True):
             readings[number] = reading
     return readings

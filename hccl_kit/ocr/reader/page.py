@@ -1,4 +1,4 @@
-"""A page before detection: its size within limits, very flat pages padded, and boxes back in its own pixels."""
+"""A page before and after detection: its size within limits, and boxes in the order of reading, in its own pixels."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from hccl_kit.ocr.data.pages.pages import Shape
 from hccl_kit.ocr.data.samples import BadSampleError
+from hccl_kit.ocr.decode.boxes import Box
+from hccl_kit.ocr.decode.db import db_postprocess
 
 Image = NDArray[np.uint8]
 """HxWx3, BGR."""
@@ -80,3 +83,33 @@ def _padding(height: int, width: int) -> int:
     if height > SHORTEST and width <= FLAT * height:
         return 0
     return abs(2 * max(width // FLAT, SHORTEST) - height) // 2
+
+
+SMALLEST = 4
+"""Sides of a box in pixels of the page; shorter ones are noise."""
+ROW = 10
+"""Vertical distance of consecutive boxes, by their upper left corners in pixels, from which a new row begins."""
+_decode = db_postprocess(
+    binary_thresh=0.3, box_thresh=0.5, max_candidates=1000, expand_ratio=1.6, score_mode="box", dilate=True
+)
+
+
+def text_boxes(probabilities: NDArray[np.float32], image: Image) -> list[Box]:
+    """The texts of a page by the map (1, 1, H, W) of the detector: boxes (4, 2) in its pixels, in reading order."""
+    (rows, columns), (height, width) = probabilities.shape[2:], image.shape[:2]
+    shape = Shape(src_h=height, src_w=width, scale_h=rows / height, scale_w=columns / width)
+    return in_reading_order([box for box in _decode(probabilities[0], shape) if _is_large(box.points)])
+
+
+def in_reading_order(boxes: list[Box]) -> list[Box]:
+    """From top to bottom by the first corner, and within a row from left to right."""
+    ordered = sorted(boxes, key=lambda box: float(box.points[0, 1]))
+    tops = np.array([box.points[0, 1] for box in ordered])
+    rows = np.cumsum(np.diff(tops, prepend=tops[:1]) >= ROW).tolist()
+    pairs = sorted(zip(rows, ordered, strict=True), key=lambda pair: (pair[0], float(pair[1].points[0, 0])))
+    return [box for _, box in pairs]
+
+
+def _is_large(points: NDArray[np.float32]) -> bool:
+    sides = np.linalg.norm(points[[1, 3]] - points[0], axis=1)
+    return bool(sides.min() >= SMALLEST)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
+from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.code_digest import code_digest
 from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.data.samples import Sample
-from hccl_kit.runtime.consistency import assert_identical
+from hccl_kit.runtime.consistency import JointError, assert_identical
 from hccl_kit.runtime.join import World
 
 LOOKED_AT = 1000
@@ -68,3 +71,20 @@ def gather_digests(world: World, digest: str) -> list[str]:
     """The hexadecimal digest of every rank, sent byte by byte as float32. Every rank must call it."""
     rows = world.gather(np.frombuffer(bytes.fromhex(digest), np.uint8).astype(np.float32))
     return [row.astype(np.uint8).tobytes().hex() for row in rows]
+
+
+def answer_of_first_rank(world: World, find: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
+    """What `find` returns on rank 0, through JSON. Every rank must call it.
+
+    Raises JointError on all ranks if `find` raises KitError: the others would wait for its answer.
+    """
+    answer: Mapping[str, Any] = {}
+    if world.is_main:
+        try:
+            answer = find()
+        except KitError as error:
+            answer = {"error": error.message, "hint": error.hint}
+    shared: dict[str, Any] = json.loads(world.share(json.dumps(answer)))
+    if "error" in shared:
+        raise JointError(shared["error"], hint=shared["hint"])
+    return shared

@@ -21,8 +21,7 @@ from hccl_kit.ocr import config as configuration
 from hccl_kit.ocr.charset import Charset
 from hccl_kit.ocr.checkpoints import fetch
 from hccl_kit.ocr.checkpoints.weights_file import WeightsFile
-from hccl_kit.ocr.data.data_folder import expanded
-from hccl_kit.ocr.data.guard import guards
+from hccl_kit.ocr.data.data_folder import expanded, guards
 from hccl_kit.ocr.data.sources import are_there, sources
 
 if TYPE_CHECKING:

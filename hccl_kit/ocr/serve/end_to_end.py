@@ -13,7 +13,7 @@ from hccl_kit.ocr.data.samples import TextLine
 from hccl_kit.ocr.decode.boxes import Box
 from hccl_kit.ocr.metrics.boxes import BoxCounts
 from hccl_kit.ocr.metrics.counts import Counts
-from hccl_kit.ocr.metrics.words import WordCounts
+from hccl_kit.ocr.metrics.lines import WordCounts
 from hccl_kit.ocr.serve.pages import PageOfText, Region
 from hccl_kit.ocr.serve.predict import Trained, page_image, read_texts
 from hccl_kit.ocr.tasks.detection import Detection

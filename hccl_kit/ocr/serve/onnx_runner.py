@@ -10,7 +10,7 @@ from pathlib import Path
 from hccl_kit.base.leftovers import sweep
 from hccl_kit.base.private_folder import make_private
 from hccl_kit.ocr.file_errors import cannot_write
-from hccl_kit.ocr.infer.runner import Run
+from hccl_kit.ocr.infer.inference import Run
 from hccl_kit.ocr.run import onnx_session
 from hccl_kit.ocr.run.onnx_session import Session
 

@@ -18,7 +18,7 @@ from onnx import TensorProto, helper
 
 from hccl_kit.ocr.models.ctc_head import CTCHead
 from hccl_kit.ocr.models.network import Network
-from hccl_kit.ocr.models.ppocr import lcnet_v3, lcnet_v4, light_svtr, necks
+from hccl_kit.ocr.models.ppocr import lcnet_v3, lcnet_v4, necks
 from hccl_kit.ocr.models.ppocr.nrtr import GuidedNetwork, MultiHead
 from hccl_kit.ocr.serve import ppocr_pages
 from hccl_kit.ocr.serve.onnx_graph import Graph, Part
@@ -157,13 +157,13 @@ def _line_backbone(graph: Graph, cell: lcnet_v3.LineBackbone | lcnet_v4.LineBack
     return graph.add("AveragePool", x, kernel_shape=[3, 2], strides=[3, 2])
 
 
-def _normalised(graph: Graph, cell: light_svtr.Normalised, x: str) -> str:
+def _normalised(graph: Graph, cell: necks.Normalised, x: str) -> str:
     x = graph.put(cell.norm, graph.put(cell.conv, x))
     return graph.hard_swish(x) if cell.hard else graph.silu(x)
 
 
-def _attention(graph: Graph, cell: light_svtr.Attention, x: str) -> str:
-    heads = graph.indices(0, 0, 3, light_svtr.HEADS, cell.each)
+def _attention(graph: Graph, cell: necks.Attention, x: str) -> str:
+    heads = graph.indices(0, 0, 3, necks.HEADS, cell.each)
     qkv = graph.add("Transpose", graph.add("Reshape", graph.put(cell.qkv, x), heads), perm=[2, 0, 3, 1, 4])
     query, key, value = (graph.add("Gather", qkv, graph.constant(n, np.int64), axis=0) for n in range(3))
     scaled = graph.add("Mul", query, graph.constant(cell.scale))
@@ -172,16 +172,16 @@ def _attention(graph: Graph, cell: light_svtr.Attention, x: str) -> str:
     return graph.put(cell.project, graph.add("Reshape", mixed, graph.indices(0, 0, cell.width)))
 
 
-def _perceptron(graph: Graph, cell: light_svtr.Perceptron, x: str) -> str:
+def _perceptron(graph: Graph, cell: necks.Perceptron, x: str) -> str:
     return graph.put(cell.project, graph.silu(graph.put(cell.expand, x)))
 
 
-def _svtr_block(graph: Graph, cell: light_svtr.Block, x: str) -> str:
+def _svtr_block(graph: Graph, cell: necks.Block, x: str) -> str:
     x = graph.add("Add", x, graph.put(cell.attention, graph.put(cell.norm1, x)))
     return graph.add("Add", x, graph.put(cell.perceptron, graph.put(cell.norm2, x)))
 
 
-def _light_svtr(graph: Graph, cell: light_svtr.LightSVTR, features: str) -> str:
+def _light_svtr(graph: Graph, cell: necks.LightSVTR, features: str) -> str:
     """Columns (N, T, C), batch first. Nodes are in the order of the cells, by which `onnx_weights` reads a file."""
     skipped = graph.columns(graph.put(cell.skip, features))
     x = graph.put(cell.reduce, features)
@@ -230,11 +230,11 @@ PARTS: Mapping[type, Part] = {
     lcnet_v4.SqueezeExcite: _squeeze,
     lcnet_v4.Block: _block,
     lcnet_v4.LineBackbone: _line_backbone,
-    light_svtr.Normalised: _normalised,
-    light_svtr.Attention: _attention,
-    light_svtr.Perceptron: _perceptron,
-    light_svtr.Block: _svtr_block,
-    light_svtr.LightSVTR: _light_svtr,
+    necks.Normalised: _normalised,
+    necks.Attention: _attention,
+    necks.Perceptron: _perceptron,
+    necks.Block: _svtr_block,
+    necks.LightSVTR: _light_svtr,
     necks.CTCGuide: _ctc_guide,
     necks.SVTREncoder: _svtr_encoder,
     CTCHead: _ctc_head,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from hccl_kit.ocr.models.db import DBHead
-from hccl_kit.ocr.models.ppocr import aux_head, lcnet_v3, lcnet_v4, pyramid, rep_lk_fpn, rep_lk_pan
+from hccl_kit.ocr.models.ppocr import aux_head, lcnet_v3, lcnet_v4, pyramid
 from hccl_kit.ocr.serve.onnx_graph import Graph, Part
 
 
@@ -34,30 +34,30 @@ def _excited(graph: Graph, cell: pyramid.Excited, x: str) -> str:
     return graph.add("Add", x, graph.put(cell.squeeze, x))
 
 
-def _smooth(graph: Graph, cell: rep_lk_fpn.Smooth, x: str) -> str:
+def _smooth(graph: Graph, cell: pyramid.Smooth, x: str) -> str:
     return str(graph.put(cell.reduce, graph.put(cell.depthwise, x)))
 
 
-def _wide(graph: Graph, cell: rep_lk_pan.Wide, x: str) -> str:
+def _wide(graph: Graph, cell: pyramid.Wide, x: str) -> str:
     return str(graph.put(cell.pointwise, graph.put(cell.depthwise, x)))
 
 
-def _cross(graph: Graph, cell: rep_lk_pan.Cross, x: str) -> str:
+def _cross(graph: Graph, cell: pyramid.Cross, x: str) -> str:
     first = graph.add("Add", graph.put(cell.square, x), graph.put(cell.upright, x))
     return graph.add("Add", first, graph.put(cell.flat, x))
 
 
-def _intra_cl(graph: Graph, cell: rep_lk_pan.IntraCL, x: str) -> str:
+def _intra_cl(graph: Graph, cell: pyramid.IntraCL, x: str) -> str:
     related = graph.put(cell.expand, graph.put(cell.crosses, graph.put(cell.reduce, x)))
     return graph.add("Add", x, graph.add("Relu", related))
 
 
-def _level_by_level(graph: Graph, cell: rep_lk_fpn.SmoothPyramid, features: Sequence[str]) -> str:
+def _level_by_level(graph: Graph, cell: pyramid.SmoothPyramid, features: Sequence[str]) -> str:
     sums = _sums(graph, cell, features)
     return _joined(graph, [graph.put(smooth, x) for smooth, x in zip(cell.smooth, sums, strict=True)])
 
 
-def _down_and_up(graph: Graph, cell: rep_lk_pan.RepLKPAN, features: Sequence[str]) -> str:
+def _down_and_up(graph: Graph, cell: pyramid.RepLKPAN, features: Sequence[str]) -> str:
     projected = [graph.put(project, x) for project, x in zip(cell.project, _sums(graph, cell, features), strict=True)]
     up = [projected.pop()]
     for halve in cell.halve:
@@ -96,13 +96,13 @@ PARTS: Mapping[type, Part] = {
     lcnet_v3.PageBackbone: _backbone_v3,
     lcnet_v4.PageBackbone: _backbone_v4,
     pyramid.Excited: _excited,
-    rep_lk_fpn.Smooth: _smooth,
-    rep_lk_fpn.RepLKFPN: _level_by_level,
-    rep_lk_fpn.RSEFPN: _level_by_level,
-    rep_lk_pan.Wide: _wide,
-    rep_lk_pan.Cross: _cross,
-    rep_lk_pan.IntraCL: _intra_cl,
-    rep_lk_pan.RepLKPAN: _down_and_up,
+    pyramid.Smooth: _smooth,
+    pyramid.RepLKFPN: _level_by_level,
+    pyramid.RSEFPN: _level_by_level,
+    pyramid.Wide: _wide,
+    pyramid.Cross: _cross,
+    pyramid.IntraCL: _intra_cl,
+    pyramid.RepLKPAN: _down_and_up,
     DBHead: _db_head,
     aux_head.AuxDBHead: _db_head,
 }

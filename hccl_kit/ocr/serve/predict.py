@@ -22,8 +22,7 @@ from hccl_kit.ocr.data.samples import BadSampleError, Sample, TextLine, read_lab
 from hccl_kit.ocr.data.transforms import decode_image, image_of
 from hccl_kit.ocr.decode.boxes import Box
 from hccl_kit.ocr.decode.reading import Reading
-from hccl_kit.ocr.infer.inference import Inference, in_order
-from hccl_kit.ocr.infer.runner import Runner
+from hccl_kit.ocr.infer.inference import Inference, Runner, in_order
 from hccl_kit.ocr.serve.pages import PageOfText, Region, rounded
 from hccl_kit.ocr.tasks import recipes
 from hccl_kit.ocr.tasks.line_images import BLANK

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from mindspore import nn
@@ -15,23 +15,22 @@ from hccl_kit.ocr.data.lines.line_sources import Lines, read_lines
 from hccl_kit.ocr.data.loader import Batch, Targets, stack_images
 from hccl_kit.ocr.data.samples import TextLine
 from hccl_kit.ocr.decode.reading import Reading
-from hccl_kit.ocr.losses.cross_entropy import CrossEntropySmooth
-from hccl_kit.ocr.metrics.classes import ClassCounts
+from hccl_kit.ocr.losses.lines import CrossEntropySmooth
 from hccl_kit.ocr.metrics.counts import Counts
+from hccl_kit.ocr.metrics.lines import ClassCounts
 from hccl_kit.ocr.tasks import line_images
-from hccl_kit.ocr.tasks.task import Task, Warn, assert_no_line_options, lacks
+from hccl_kit.ocr.tasks.task import Warn, assert_no_line_options, lacks
 
 ENCODE = "ClsLabelEncode"
 
 
-class Classification(Task):
+class Classification(line_images.LineTask):
     """The task of a configuration whose network gives a probability for each name in `postprocess.label_list`.
 
     Raises KitError if these names, the classes of the network and the two pipelines do not fit together.
     """
 
     label_transforms = frozenset({ENCODE})
-    units = "lines"
     counts: type[Counts] = ClassCounts
 
     def __init__(self, config: Config) -> None:
@@ -59,10 +58,6 @@ class Classification(Task):
         """Images (N, 3, H, W) and the numbers of their classes (N,) int32."""
         return stack_images(rows), (np.array([row.label[0] for row in rows], np.int32),)
 
-    def blank(self, sample: TextLine) -> TextLine:
-        """The line with a black image."""
-        return line_images.blank(sample)
-
     def decode(self, outputs: NDArray[np.float32], samples: Sequence[TextLine]) -> list[Reading]:
         """From probabilities (N, classes) to the names of the likeliest classes."""
         return [Reading(self.labels[row.argmax()], float(row.max())) for row in outputs[: len(samples)]]
@@ -81,11 +76,7 @@ class Classification(Task):
 
     def picture(self, batch: Batch) -> NDArray[np.uint8]:
         """Every line with the name of its class."""
-        return line_images.labelled(self.config, batch, [self.labels[row.label[0]] for row in batch.samples])
-
-    def comparison(self, predicted: Iterable[tuple[TextLine, Reading]]) -> NDArray[np.uint8]:
-        """Every line with the name that it got and its own."""
-        return line_images.comparison(self.config, predicted)
+        return self.labelled(batch, [self.labels[row.label[0]] for row in batch.samples])
 
     def _known(self, rows: Lines, warn: Warn) -> Lines:
         known = [number for number, row in enumerate(rows) if row.text in self.labels]

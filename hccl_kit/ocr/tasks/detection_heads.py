@@ -16,9 +16,7 @@ from hccl_kit.ocr.decode.boxes import Decode
 from hccl_kit.ocr.decode.db import db_postprocess
 from hccl_kit.ocr.decode.east import east_postprocess
 from hccl_kit.ocr.decode.pse import pse_postprocess
-from hccl_kit.ocr.losses.db import AuxDBLoss, DBLoss
-from hccl_kit.ocr.losses.east import EASTLoss
-from hccl_kit.ocr.losses.pse import PSEDiceLoss
+from hccl_kit.ocr.losses.pages import AuxDBLoss, DBLoss, EASTLoss, PSEDiceLoss
 
 Shown = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
 """Kernels and borders (H, W) of the texts of an image, from 0 to 1, and the mask (H, W), 0 for pixels that the loss

@@ -12,8 +12,7 @@ from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.data.lines.line_sources import read_lines
 from hccl_kit.ocr.data.samples import numbered_lines
 from hccl_kit.ocr.data.sources import are_there
-from hccl_kit.ocr.decode.beam import BeamSearch
-from hccl_kit.ocr.decode.language_model import LanguageModel, lowest_likeness
+from hccl_kit.ocr.decode.beam import BeamSearch, LanguageModel, lowest_likeness
 
 T = TypeVar("T")
 MOST = 100_000

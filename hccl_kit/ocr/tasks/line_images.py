@@ -16,33 +16,39 @@ from hccl_kit.ocr.data.pixel_format import RESIZE_FOR_INFERENCE, pixel_format
 from hccl_kit.ocr.data.samples import TextLine
 from hccl_kit.ocr.data.transforms import image_of
 from hccl_kit.ocr.decode.reading import Reading
-from hccl_kit.ocr.tasks.task import lacks
+from hccl_kit.ocr.tasks.task import Task, lacks
 
 RESIZES = ("RecResizeImg", "SVTRRecResizeImg")
 BLANK = np.zeros((32, 100, 3), np.uint8)
 """Replaces an image that cannot be read."""
 
 
-def blank(line: TextLine) -> TextLine:
-    """The line with a black image."""
-    return replace(line, image=BLANK)
+class LineTask(Task):
+    """What recognition and classification have in common."""
 
+    config: Config
+    units = "lines"
 
-def labelled(config: Config, batch: Batch, texts: Sequence[str]) -> drawing.Image:
-    """A picture of a batch from the pipeline of the training, with a text for each line."""
-    pixels = pixel_format(config.transforms("train"))
-    return drawing.draw_labels([pixels.restored(image) for image in batch.images], texts)
+    def blank(self, sample: TextLine) -> TextLine:
+        """The line with a black image."""
+        return replace(sample, image=BLANK)
 
+    def labelled(self, batch: Batch, texts: Sequence[str]) -> drawing.Image:
+        """A picture of a batch from the pipeline of the training, with a text for each line."""
+        pixels = pixel_format(self.config.transforms("train"))
+        return drawing.draw_labels([pixels.restored(image) for image in batch.images], texts)
 
-def comparison(config: Config, predicted: Iterable[tuple[TextLine, Reading]]) -> drawing.Image:
-    """A picture of lines from the pipeline of the evaluation, with reading and truth."""
-    pixels = pixel_format(config.transforms("eval"))
-    return drawing.draw(
-        [
-            drawing.Row(pixels.restored(image_of(line))[:, : line.columns], reading.text, reading.confidence, line.text)
-            for line, reading in predicted
-        ]
-    )
+    def comparison(self, predicted: Iterable[tuple[TextLine, Reading]]) -> drawing.Image:
+        """A picture of lines from the pipeline of the evaluation, with reading and truth."""
+        pixels = pixel_format(self.config.transforms("eval"))
+        return drawing.draw(
+            [
+                drawing.Row(
+                    pixels.restored(image_of(line))[:, : line.columns], reading.text, reading.confidence, line.text
+                )
+                for line, reading in predicted
+            ]
+        )
 
 
 def image_width(config: Config, height: int | None) -> int:

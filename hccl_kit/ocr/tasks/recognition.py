@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -16,14 +16,15 @@ from numpy.typing import NDArray
 from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.charset import Charset
 from hccl_kit.ocr.config import Config
-from hccl_kit.ocr.data.lines import image_shapes, line_join, line_transforms
+from hccl_kit.ocr.data import image_file
+from hccl_kit.ocr.data.lines import line_join, line_transforms
 from hccl_kit.ocr.data.lines.line_sources import Lines, read_lines
 from hccl_kit.ocr.data.loader import Batch, Targets, stack_images
 from hccl_kit.ocr.data.samples import BadSampleError, TextLine
 from hccl_kit.ocr.data.synthetic.lines import rendered_lines
 from hccl_kit.ocr.decode.reading import Reading
 from hccl_kit.ocr.metrics.counts import Counts
-from hccl_kit.ocr.metrics.words import WordCounts, compare, letters, unaltered
+from hccl_kit.ocr.metrics.lines import WordCounts, compare, letters, unaltered
 from hccl_kit.ocr.tasks import language, line_images, text_heads
 from hccl_kit.ocr.tasks.task import Warn, assert_names, lacks
 from hccl_kit.runtime.join import World
@@ -38,14 +39,13 @@ SHOWN = 3
 """Labels that a warning names; the others are counted."""
 
 
-class Recognition:
+class Recognition(line_images.LineTask):
     """The task of a configuration whose network gives `sequence_length(width)` time steps for images of a width.
 
     Raises KitError if the dictionary, the classes of the network, its head and the two pipelines do not fit together.
     """
 
     label_transforms = LABEL_TRANSFORMS
-    units = "lines"
     counts: type[Counts] = WordCounts
 
     def __init__(self, config: Config, *, height: int | None, sequence_length: Callable[[int], int]) -> None:
@@ -154,7 +154,7 @@ class Recognition:
         measured = samples if has_buckets else samples[:: -(-len(samples) // MEASURED) or 1]
         lengths = np.zeros(len(measured), np.float32)
         first, last = (len(measured) * rank // world.size for rank in (world.rank, world.rank + 1))
-        lengths[first:last] = image_shapes.aspects(measured[first:last])
+        lengths[first:last] = image_file.aspects(measured[first:last])
         lengths = world.all_reduce(lengths)
         if warning := line_images.squeezed(self.config, lengths):
             warn(warning)
@@ -170,8 +170,6 @@ class Recognition:
         widest = max(row.columns or self.buckets[-1][0] for row in rows)
         needed = max(self.head.min_length(row.label) for row in rows)
         return next(width for width, length in self.buckets if width >= widest and length >= needed)
-
-    blank = staticmethod(line_images.blank)
 
     def decode(self, outputs: NDArray[np.float32], samples: Sequence[TextLine]) -> list[Reading]:
         """From probabilities (N, T, classes) to readings."""
@@ -197,11 +195,7 @@ class Recognition:
     def picture(self, batch: Batch) -> NDArray[np.uint8]:
         """Every line with the text of its label."""
         texts = [self.charset.decode(list(row.label)) for row in batch.samples]
-        return line_images.labelled(self.config, batch, texts)
-
-    def comparison(self, predicted: Iterable[tuple[TextLine, Reading]]) -> NDArray[np.uint8]:
-        """Every line with its reading and its truth."""
-        return line_images.comparison(self.config, predicted)
+        return self.labelled(batch, texts)
 
     def _assert_fits(self, label: text_heads.Label) -> None:
         needed = self.head.min_length(label)

@@ -13,11 +13,8 @@ from numpy.typing import NDArray
 from hccl_kit.ocr.charset import BOS, EOS, SPECIAL_TOKENS, Charset
 from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.data.loader import Targets
-from hccl_kit.ocr.decode import attention, ctc
-from hccl_kit.ocr.decode.reading import Reading
-from hccl_kit.ocr.losses.attention import AttentionLoss
-from hccl_kit.ocr.losses.ctc import CaselessCTCLoss, CTCLoss
-from hccl_kit.ocr.losses.multi import MultiLoss
+from hccl_kit.ocr.decode.reading import Reading, attention_readings, ctc_readings
+from hccl_kit.ocr.losses.lines import AttentionLoss, CaselessCTCLoss, CTCLoss, MultiLoss
 from hccl_kit.ocr.models.ppocr import nrtr
 
 Label = tuple[int, ...]
@@ -83,7 +80,7 @@ CTC = TextHead(
     loss=_ctc_loss,
     min_length=_ctc_min_length,
     targets=_ctc_targets,
-    decode=ctc.decode,
+    decode=ctc_readings,
 )
 ATTENTION = TextHead(
     postprocess="RecAttnLabelDecode",
@@ -92,7 +89,7 @@ ATTENTION = TextHead(
     loss=lambda *_: AttentionLoss(),
     min_length=lambda _: 1,
     targets=_attention_targets,
-    decode=attention.decode,
+    decode=attention_readings,
 )
 MULTI = replace(
     CTC, criterion="MultiLoss", loss=lambda charset, _: MultiLoss(charset.blank, nrtr.PADDING), targets=_multi_targets

@@ -12,7 +12,7 @@ from hccl_kit.base import progress
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
 from hccl_kit.ocr import on_cpu, rapidocr
-from hccl_kit.ocr.adapt import batch_norm, freeze, precision, pretrained
+from hccl_kit.ocr.adapt import freeze, precision, pretrained
 from hccl_kit.ocr.adapt.precision import Scaling
 from hccl_kit.ocr.checkpoints import checkpoint, dictionary_mark, fetch
 from hccl_kit.ocr.checkpoints.weights_file import WeightsFile
@@ -20,10 +20,10 @@ from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.models.ppocr import forms
 from hccl_kit.ocr.tasks import recipes
 from hccl_kit.ocr.tasks.task import Task, Warn
-from hccl_kit.ocr.train import optimizer, parallel, parameters
-from hccl_kit.ocr.train.ema import Ema
+from hccl_kit.ocr.train import optimizer, parameters
+from hccl_kit.ocr.train.join import join_for
 from hccl_kit.ocr.train.step import TrainStep
-from hccl_kit.ocr.train.weights_in_use import StartShare
+from hccl_kit.ocr.train.weights_in_use import Ema, StartShare
 from hccl_kit.runtime.join import World
 
 
@@ -43,10 +43,10 @@ def network_to_train(config: Config, world: World, say: Warn) -> nn.Cell:
     if model["freeze"]:
         say(f"model.freeze: {freeze.freeze(network, model['freeze'])} parameters are frozen")
     if model["freeze_batch_norm"]:
-        batch_norm.freeze_batch_norm(network)
+        freeze.freeze_batch_norm(network)
     notes = [
         precision.mix(network, system["amp_level"], world.device_target),
-        batch_norm.synchronise(network, world.device_target, world.size) if system["sync_bn"] else None,
+        freeze.synchronise(network, world.device_target, world.size) if system["sync_bn"] else None,
     ]
     for note in filter(None, notes):
         say(note)
@@ -113,7 +113,7 @@ def train_step(config: Config, network: nn.Cell, task: Task, world: World, say: 
         scaling=Scaling.of(config["loss_scaler"], drop_overflow_update=system["drop_overflow_update"]),
         ema=Ema(network, train["ema_decay"]) if train["ema"] else None,
         start_share=StartShare(network, train["start_share"]) if train["start_share"] else None,
-        join=parallel.join(config["parallel"]["strategy"], network, world, say),
+        join=join_for(config["parallel"]["strategy"], network, world, say),
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Mapping
@@ -14,22 +13,20 @@ import numpy as np
 from mindspore import Parameter, nn
 from numpy.typing import NDArray
 
-from hccl_kit.base.errors import KitError
 from hccl_kit.base.leftovers import sweep
 from hccl_kit.ocr.checkpoints import dictionary_mark
 from hccl_kit.ocr.checkpoints.checkpoint import Progress
 from hccl_kit.ocr.checkpoints.previous_run import make_room, restarts_of_run, wanted_start
 from hccl_kit.ocr.config import BEST, Config
+from hccl_kit.ocr.data.data_folder import guards
 from hccl_kit.ocr.data.feed import Feed
-from hccl_kit.ocr.data.guard import guards
 from hccl_kit.ocr.infer.evaluate import Evaluator
-from hccl_kit.ocr.run.consistency import assert_one_data_set, assert_one_dictionary
+from hccl_kit.ocr.run.consistency import answer_of_first_rank, assert_one_data_set, assert_one_dictionary
 from hccl_kit.ocr.run.log import RunLog
 from hccl_kit.ocr.tasks import recipes
 from hccl_kit.ocr.tasks.task import Task
 from hccl_kit.ocr.train import build, parameters, resume, schedule
 from hccl_kit.ocr.train.step import TrainStep
-from hccl_kit.runtime.consistency import JointError
 from hccl_kit.runtime.heartbeat import Heartbeat
 from hccl_kit.runtime.join import World
 
@@ -79,9 +76,7 @@ class Job:
         files cannot be moved.
         """
         self.world.all_reduce(np.zeros(1, np.float32))  # every rank has come this far
-        answer = json.loads(self.world.share(json.dumps(_made_room(self.config) if self.world.is_main else {})))
-        if "error" in answer:
-            raise JointError(answer["error"], hint=answer["hint"])
+        answer = answer_of_first_rank(self.world, lambda: _made_room(self.config))
         self.log.open(resumed=answer["resumed"])
         for note in answer["notes"]:
             self.log.say(note)
@@ -166,9 +161,6 @@ def _start(config: Config, world: World, log: RunLog, state: list[Parameter], di
 
 
 def _made_room(config: Config) -> dict[str, Any]:
-    """Whether the run continues files of an earlier part of it, and notes; or the error, for the other ranks too."""
+    """Whether the run continues files of an earlier part of it, and notes. Raises KitError as `make_room` does."""
     resumed = bool(wanted_start(config) or restarts_of_run(config, os.environ))
-    try:
-        return {"resumed": resumed, "notes": make_room(config, os.environ)}
-    except KitError as error:
-        return {"error": error.message, "hint": error.hint}
+    return {"resumed": resumed, "notes": make_room(config, os.environ)}

@@ -17,7 +17,6 @@ from hccl_kit.ocr.data.loader import Batch
 from hccl_kit.ocr.run.log import RunLog
 from hccl_kit.ocr.train import checks, evaluation, schedule, summary
 from hccl_kit.ocr.train.job import Job, build_job
-from hccl_kit.ocr.train.straggling import StragglerCheck
 from hccl_kit.ocr.train.timing import Meter, timed
 from hccl_kit.runtime.join import World
 
@@ -48,7 +47,7 @@ def run(job: Job) -> dict[str, Any]:
 def _run(job: Job, batches: Iterator[tuple[int, Batch]]) -> dict[str, Any]:
     scheduler, system = job.config["scheduler"], job.config["system"]
     last, meter = job.last_step, Meter()
-    stragglers = StragglerCheck(job.world, job.log.warn, log_interval=system["log_interval"])
+    stragglers = checks.StragglerCheck(job.world, job.log.warn, log_interval=system["log_interval"])
     progress = _begin(job)
     for step, batch, data_s in timed(batches, job.world.recorder):
         if evaluation.is_patience_over(job, step):

@@ -6,9 +6,9 @@ A run resumes if the configuration says so (`system.resume`), or if a generated 
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +19,13 @@ from hccl_kit.ocr.checkpoints import checkpoint, dictionary_mark, retention
 from hccl_kit.ocr.checkpoints.checkpoint import DamagedError, Progress
 from hccl_kit.ocr.checkpoints.previous_run import PREVIOUS, RESUME, own_checkpoints, wanted_start
 from hccl_kit.ocr.config import Config
+from hccl_kit.ocr.run.consistency import answer_of_first_rank
 from hccl_kit.ocr.train import parameters
-from hccl_kit.runtime.consistency import JointError
 from hccl_kit.runtime.join import World
 from hccl_kit.runtime.worker_env import RESTART
+
+Load = Callable[[Path], Progress]
+"""Sets the state of a run from a checkpoint."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,58 +53,34 @@ def begin(config: Config, world: World, state: list[Parameter], *, restart: int,
     Raises JointError if the checkpoint of `system.resume` cannot be resumed from, is of another `dictionary`, or the
     group was restarted with another configuration or number of ranks.
     """
-    answer: dict[str, Any] = {}
-    if world.is_main:
-        own_job = job_of(config, world.size)
-        answer = _as_json(lambda: _begin(config, _State(state, dictionary), own_job, restart), config)
-    answer = json.loads(world.share(json.dumps(answer)))
-    if "error" in answer:
-        raise JointError(answer["error"], hint=answer["hint"])
-    start = Start(
-        Progress(*answer["progress"]), Path(answer["path"]) if answer["path"] else None, tuple(answer["notes"])
-    )
-    if start.path is not None:
-        parameters.broadcast(state, world)
-    return start
 
-
-@dataclass(frozen=True, slots=True)
-class _State:
-    """What a checkpoint sets, and the digest of the dictionary that it must have; empty if the network has none."""
-
-    parameters: list[Parameter]
-    dictionary: str
-
-    def load(self, path: Path) -> Progress:
-        def check(rows: Mapping[str, Parameter]) -> None:
-            if dictionary_mark.differs(rows, self.dictionary):
-                raise dictionary_mark.other(path)
-
-        return checkpoint.load(path, self.parameters, check=check)
-
-
-def _as_json(find: Callable[[], Start], config: Config) -> dict[str, Any]:
-    """The start that rank 0 has found or its error, to share with the other ranks, which would wait for it."""
-    try:
-        start = find()
+    def find() -> dict[str, Any]:
+        start = _begin(config, partial(_load, state, dictionary), job_of(config, world.size), restart)
         if start.path is not None:
-            retention.read(
-                own_checkpoints(config)[0].parent
-            )  # a damaged index would end the run at its first evaluation
-    except KitError as error:
-        return {"error": error.message, "hint": error.hint}
-    progress = start.progress
-    return {
-        "progress": [progress.step, progress.best, progress.job],
-        "path": str(start.path) if start.path else None,
-        "notes": start.notes,
-    }
+            retention.read(own_checkpoints(config)[0].parent)  # a damaged index would end the run later
+        return {"progress": astuple(start.progress), "path": start.path and str(start.path), "notes": start.notes}
+
+    answer = answer_of_first_rank(world, find)
+    path = Path(answer["path"]) if answer["path"] else None
+    if path is not None:
+        parameters.broadcast(state, world)
+    return Start(Progress(*answer["progress"]), path, tuple(answer["notes"]))
 
 
-def _begin(config: Config, state: _State, job: str, restart: int) -> Start:
+def _load(state: list[Parameter], dictionary: str, path: Path) -> Progress:
+    """Set `state` from a checkpoint, which must have this digest of a dictionary; empty if the network has none."""
+
+    def check(rows: Mapping[str, Parameter]) -> None:
+        if dictionary_mark.differs(rows, dictionary):
+            raise dictionary_mark.other(path)
+
+    return checkpoint.load(path, state, check=check)
+
+
+def _begin(config: Config, load: Load, job: str, restart: int) -> Start:
     checkpoints, wanted = own_checkpoints(config), wanted_start(config)
     if restart:
-        start = _last_good(checkpoints, state)
+        start = _last_good(checkpoints, load)
         if start.path is not None and start.progress.job == job:
             return start
         if start.path is not None and not wanted:
@@ -111,18 +90,18 @@ def _begin(config: Config, state: _State, job: str, restart: int) -> Start:
     if not wanted:
         return Start(Progress())
     files = checkpoints if wanted is True else [Path(wanted)]
-    start = _last_good(files, state)
+    start = _last_good(files, load)
     if start.path is None:
-        state.load(files[0])  # raises the error
+        load(files[0])  # raises the error
     return start
 
 
-def _last_good(paths: list[Path], state: _State) -> Start:
-    """The first of `paths` that is complete, loaded into `state`; path is None if there is none."""
+def _last_good(paths: list[Path], load: Load) -> Start:
+    """The first of `paths` that is complete, loaded; path is None if there is none."""
     notes: tuple[str, ...] = ()
     for path in filter(Path.exists, paths):
         try:
-            return Start(state.load(path), path, notes)
+            return Start(load(path), path, notes)
         except DamagedError as error:
             notes = (*notes, f"warning: {error.message}")
     return Start(Progress(), None, notes)

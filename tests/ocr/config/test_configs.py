@@ -175,12 +175,14 @@ def test_the_schema_and_the_parts_of_the_networks_have_the_same_options() -> Non
     from hccl_kit.ocr.decode.db import db_postprocess  # noqa: PLC0415  # loads OpenCV, as those below
     from hccl_kit.ocr.decode.east import east_postprocess  # noqa: PLC0415
     from hccl_kit.ocr.decode.pse import pse_postprocess  # noqa: PLC0415
-    from hccl_kit.ocr.losses.cross_entropy import CrossEntropySmooth  # noqa: PLC0415  # loads MindSpore
-    from hccl_kit.ocr.losses.db import AuxDBLoss, DBLoss  # noqa: PLC0415  # loads MindSpore, as those below
-    from hccl_kit.ocr.losses.east import EASTLoss  # noqa: PLC0415
-    from hccl_kit.ocr.losses.pse import PSEDiceLoss  # noqa: PLC0415
+    from hccl_kit.ocr.losses.lines import CrossEntropySmooth  # noqa: PLC0415  # loads MindSpore
+    from hccl_kit.ocr.losses.pages import (  # noqa: PLC0415  # loads MindSpore, as those below
+        AuxDBLoss,
+        DBLoss,
+        EASTLoss,
+        PSEDiceLoss,
+    )
     from hccl_kit.ocr.models import (  # noqa: PLC0415
-        attention_head,
         cls_mobilenet_v3,
         ctc_head,
         db,
@@ -188,10 +190,11 @@ def test_the_schema_and_the_parts_of_the_networks_have_the_same_options() -> Non
         fpn,
         mobilenet_v3,
         pse,
-        svtr_shape,
+        rare,
+        svtr,
         tps,
     )
-    from hccl_kit.ocr.models.ppocr import aux_head, lcnet_v3, lcnet_v4, light_svtr, necks, nrtr, rep_lk_fpn, rep_lk_pan  # noqa: PLC0415
+    from hccl_kit.ocr.models.ppocr import aux_head, lcnet_v3, lcnet_v4, necks, nrtr, pyramid  # noqa: PLC0415
 
     rec, cls = (schema.root()["$defs"][f"{name}_model"]["properties"] for name in ("rec", "cls"))
     pairs: list[tuple[dict[str, Any], Callable[..., Any]]] = [
@@ -203,13 +206,13 @@ def test_the_schema_and_the_parts_of_the_networks_have_the_same_options() -> Non
         (options_of("pse_loss"), PSEDiceLoss),
         (options_of("east_loss"), EASTLoss),
         (options_of("mobilenet_v3"), mobilenet_v3.mobilenet_v3),
-        (options_of("svtr_net"), svtr_shape.SvtrShape),
+        (options_of("svtr_net"), svtr.SvtrShape),
         (options_of("db_fpn"), fpn.FeaturePyramid),
         (options_of("pse_fpn"), pse.PSEFPN),
         (options_of("east_fpn"), east.EASTFPN),
-        (options_of("rep_lk_fpn"), rep_lk_fpn.RepLKFPN),
-        (options_of("rse_fpn"), rep_lk_fpn.RSEFPN),
-        (options_of("rep_lk_pan"), rep_lk_pan.RepLKPAN),
+        (options_of("rep_lk_fpn"), pyramid.RepLKFPN),
+        (options_of("rse_fpn"), pyramid.RSEFPN),
+        (options_of("rep_lk_pan"), pyramid.RepLKPAN),
         (options_of("db_head"), db.DBHead),
         (options_of("db_head"), aux_head.AuxDBHead),
         (options_of("pse_head"), pse.PSEHead),
@@ -222,10 +225,10 @@ def test_the_schema_and_the_parts_of_the_networks_have_the_same_options() -> Non
         (options_of("pplcnet_v4"), lcnet_v4.PageBackbone),
         (options_of("pplcnet_v3"), lcnet_v3.LineBackbone),
         (options_of("pplcnet_v3_pages"), lcnet_v3.PageBackbone),
-        (options_of("light_svtr"), light_svtr.LightSVTR),
+        (options_of("light_svtr"), necks.LightSVTR),
         (options_of("ctc_guide"), necks.CTCGuide),
         (options_of("svtr_encoder"), necks.SVTREncoder),
-        (options_of("attention_head"), attention_head.AttentionHead),
+        (options_of("attention_head"), rare.AttentionHead),
         (rec["transform"]["properties"], tps.rectifier),
     ]
     for rules, taken in pairs:

@@ -95,7 +95,7 @@ def test_an_override_may_replace_null_by_a_section() -> None:
         ("train.dataset.transform_pipeline.x=3", "transform_pipeline is a list; accepted: 0 to 4"),
         ("train.dataset.transform_pipeline.٢.x=3", "transform_pipeline is a list; accepted: 0 to 4"),
         ("scheduler.lr=[", "is not valid YAML"),
-        ("scheduler.lr=2024-13-45", "cannot be read"),
+        ("scheduler.lr=2024-13-45", "scheduler.lr is '2024-13-45'; expected a number"),
         ("scheduler.lr=" + DEEP, "nested too deeply"),
         ("scheduler.lr", "expected key=value"),
         ("", "expected key=value"),
@@ -210,13 +210,6 @@ def test_a_circular_base_is_refused(tmp_path: Path) -> None:
     one = file(tmp_path, "one.yaml", "a: 1\n__base__: two.yaml\n")
     two = file(tmp_path, "two.yaml", "__base__: one.yaml\n")
     assert stopped(one) == f"{one}:2: {two}:1: {one} extends itself"
-
-
-def test_too_many_base_files_are_refused(tmp_path: Path) -> None:
-    for number in range(8):
-        file(tmp_path, f"{number}.yaml", f"__base__: [{number + 1}.yaml, {number + 1}.yaml]\n")
-    file(tmp_path, "8.yaml", "a: 1\n")
-    assert "extends more than 32 files" in stopped(tmp_path / "0.yaml")
 
 
 @pytest.mark.parametrize(

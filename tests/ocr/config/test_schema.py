@@ -184,25 +184,6 @@ def test_patience_has_no_effect_without_evaluations(evaluates: bool, said: list[
     assert [line.split(": ")[1] for line in schema.ineffective(loaded.values)] == said
 
 
-@pytest.mark.parametrize(
-    ("path", "key", "near"),
-    [
-        (DETECTION, "train.dataset.max_text_len=3", "did you mean train.dataset.max_text_len (needs model.type: rec)?"),
-        (DETECTION, "metric.lower=True", "did you mean metric.lower (needs model.type: rec)?"),
-        (
-            DETECTION,
-            "model.head.hidden_size=3",
-            "did you mean model.head.hidden_size (needs model.head.name: PSEHead)?",
-        ),
-        (CONFIG, "model.neck.lr=1", "did you mean scheduler.lr?"),
-    ],
-)
-def test_other_keys_that_a_key_requires_are_named(path: Path, key: str, near: str) -> None:
-    with pytest.raises(KitError) as caught:
-        config.load(path, [key])
-    assert caught.value.message.endswith(f"is not a key of this release; {near}")
-
-
 def test_the_keys_of_mindocrs_data_sets_are_accepted() -> None:
     loaded = config.load(DETECTION, ["train.dataset.use_minddata=True", "eval.dataset.use_minddata=False"])
     lines = schema.ineffective(loaded.values)

@@ -12,17 +12,17 @@ import pytest
 from mindspore import Tensor, nn
 from numpy.typing import NDArray
 
-from hccl_kit.ocr.adapt.batch_norm import batch_norms, freeze_batch_norm
+from hccl_kit.ocr.adapt.freeze import batch_norms, freeze_batch_norm
 from hccl_kit.ocr.checkpoints.fetch import cache
 from hccl_kit.ocr.cpu import blocks
 from hccl_kit.ocr.cpu import convolution as convolutions
-from hccl_kit.ocr.cpu.instruction_set import VARIABLE
 from hccl_kit.ocr.cpu.library import hold, library
 from hccl_kit.ocr.models import rec_resnet34, svtr
+from hccl_kit.ocr.models.detector import BasicBlock, Bottleneck
 from hccl_kit.ocr.models.pool import MaxPool
-from hccl_kit.ocr.models.ppocr import light_svtr
+from hccl_kit.ocr.models.ppocr import necks
 from hccl_kit.ocr.models.ppocr.convolutions import Normed
-from hccl_kit.ocr.models.resnet import BasicBlock, Bottleneck
+from hccl_kit.ocr.on_cpu import INSTRUCTION_SETS
 from tests.ocr.compiler import NEEDS_COMPILER
 from tests.ocr.differentiated import found
 from tests.places import ROOT
@@ -81,7 +81,7 @@ NETWORKS: dict[str, tuple[Callable[[], nn.Cell], tuple[int, ...], int]] = {
     "a bias": (lambda: nn.SequentialCell(convolution(3, 16, has_bias=True), nn.BatchNorm2d(16)), (2, 3, 9, 7), 0),
     "nothing before": (lambda: nn.SequentialCell(nn.BatchNorm2d(16), convolution(16, 16)), (2, 16, 9, 7), 0),
     "rec_resnet34": (lambda: rec_resnet34.Block(16, 32, first=True, halve=True), (2, 16, 8, 6), 3),
-    "light_svtr": (lambda: light_svtr.Normalised(16, 16, (1, 3), act="swish"), (2, 16, 1, 9), 1),
+    "light_svtr": (lambda: necks.Normalised(16, 16, (1, 3), act="swish"), (2, 16, 1, 9), 1),
     "svtr": (lambda: svtr.Patch(3, 32), (2, 3, 8, 6), 1),
     "Normed": (lambda: Normed(3, 32, 3, stride=2), (2, 3, 9, 7), 1),
     "BasicBlock": (lambda: BasicBlock(16, 32, 2), (2, 16, 9, 7), 3),
@@ -184,5 +184,5 @@ def test_maps_that_are_smaller_than_the_window_are_refused(any_size: bool, path:
 
 @pytest.mark.train
 def test_works_with_the_block_size_of_another_instruction_set(path: Path) -> None:
-    environ = {**os.environ, "PYTHONPATH": str(ROOT), VARIABLE: "AVX2"}
+    environ = {**os.environ, "PYTHONPATH": str(ROOT), INSTRUCTION_SETS: "AVX2"}
     subprocess.run([sys.executable, "-c", OTHER_BLOCKS, str(path)], check=True, env=environ, timeout=600)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from mindspore import Tensor, nn
 
-from hccl_kit.ocr.adapt.batch_norm import batch_norms
+from hccl_kit.ocr.adapt.freeze import batch_norms
 from hccl_kit.ocr.cpu import folded_norm
 from hccl_kit.ocr.models.ppocr.direction import Direction
 

@@ -433,7 +433,7 @@ from mindspore import Tensor, nn
 from hccl_kit.ocr import config
 from hccl_kit.ocr.models import dropout
 from hccl_kit.ocr.cpu.kept_graphs import keep
-from hccl_kit.ocr.train.gradients import Compute
+from hccl_kit.ocr.train.step import Compute
 from tests.ocr.tiny import ALONE
 
 class Sum(nn.Cell):

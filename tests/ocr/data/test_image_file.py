@@ -13,13 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from hccl_kit.ocr.data import transforms
+from hccl_kit.ocr.data import image_file, transforms
 from hccl_kit.ocr.data.image_file import AT_ONCE, FORMATS, MAX_PIXELS, open_image, read_image, size_of
-from hccl_kit.ocr.data.lines import image_shapes
+from hccl_kit.ocr.data.lines.lmdb_lines import LmdbLines
 from hccl_kit.ocr.data.pages.pages import Page
 from hccl_kit.ocr.data.pipeline import pipeline
 from hccl_kit.ocr.data.samples import BadSampleError, Sample, TextLine
 from tests.ocr.data.images import png_of, write_image
+from tests.ocr.data.lines.test_lmdb_lines import base
 from tests.places import ROOT
 
 GENERATOR = np.random.default_rng(0)
@@ -91,9 +92,8 @@ def test_a_sparse_file_is_refused_without_reading_it(tmp_path: Path) -> None:
 READ = """
 import sys, pathlib
 from hccl_kit.ocr.data import image_file, samples
-from hccl_kit.ocr.data.lines import image_shapes
 sample = samples.Sample(pathlib.Path(sys.argv[1]))
-print(image_shapes.aspects([sample]).tolist())
+print(image_file.aspects([sample]).tolist())
 try:
     image_file.read_image(sample, 100)
 except samples.BadSampleError as error:
@@ -146,7 +146,7 @@ def test_shapes_are_read_of_images_of_every_size(tmp_path: Path) -> None:
     (tmp_path / "large.png").write_bytes(png_of(60_000, 30_000))
     write_image(tmp_path / "small.png", 0, height=10, width=30)
     samples = [Sample(tmp_path / name) for name in ("large.png", "small.png")]
-    assert image_shapes.aspects(samples).tolist() == [2.0, 3.0]
+    assert image_file.aspects(samples).tolist() == [2.0, 3.0]
 
 
 def test_an_image_that_opencv_cannot_rotate_is_a_bad_sample(tmp_path: Path) -> None:
@@ -156,3 +156,44 @@ def test_an_image_that_opencv_cannot_rotate_is_a_bad_sample(tmp_path: Path) -> N
     steps = pipeline([{"DecodeImage": None}, {"RandomRotate": {"degrees": [10, 20], "expand_canvas": False}}])
     with pytest.raises(BadSampleError, match="SHRT_MAX"):
         steps(page, GENERATOR)
+
+
+@pytest.mark.parametrize("kind", ["png", "jpeg", "bmp", "webp"])
+def test_the_aspect_ratio_of_every_format(tmp_path: Path, kind: str) -> None:
+    paths = [tmp_path / f"{width}.{kind}" for width in (50, 20)]
+    for path in paths:
+        path.write_bytes(encoded(kind, int(path.stem), 10))
+    assert image_file.aspects([Sample(path) for path in paths]).tolist() == [5.0, 2.0]
+
+
+def test_an_unreadable_file_has_no_shape_and_is_not_reported(tmp_path: Path) -> None:
+    whole = encoded("jpeg", 400, 300)
+    contents = {"empty": b"", "text": b"not an image", "cut": whole[:12], "head.jpg": whole[:-200]}
+    for name, content in contents.items():
+        (tmp_path / name).write_bytes(content)
+    rows = [Sample(tmp_path / name) for name in (*contents, "absent")]
+    found = image_file.aspects([*rows, Sample(tmp_path)])
+    np.testing.assert_array_equal(found, np.array([0, 0, 0, 4 / 3, 0, 0], np.float32))
+
+
+@pytest.mark.parametrize(("width", "found"), [(16_000, 2.0), (64_000, 8.0)])
+def test_an_image_that_is_too_large_to_be_decoded_has_a_shape(tmp_path: Path, width: int, found: float) -> None:
+    small = encoded("bmp", 1, 1)
+    size = width.to_bytes(4, "little") + (8_000).to_bytes(4, "little")
+    (tmp_path / "large.bmp").write_bytes(small[:18] + size + small[26:])
+    assert image_file.aspects([Sample(tmp_path / "large.bmp")]).tolist() == [found]
+
+
+def test_reads_shapes_of_lmdb_rows(tmp_path: Path) -> None:
+    write_image(tmp_path / "image.png", 0, height=10, width=30)
+    rows = {"num-samples": b"2", "image-000000001": (tmp_path / "image.png").read_bytes()}
+    assert image_file.aspects(LmdbLines(base(tmp_path / "base", rows))).tolist() == [3.0, 0.0]
+
+
+def test_the_order_of_the_samples_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(image_file, "CHUNK", 3)
+    for width in range(1, 21):
+        write_image(tmp_path / f"{width}.png", 0, width=width)
+    samples = [Sample(tmp_path / f"{width}.png") for width in range(1, 21)]
+    np.testing.assert_allclose(image_file.aspects(samples), np.arange(1, 21) / 10, rtol=1e-6)
+    assert image_file.aspects([]).shape == (0,)

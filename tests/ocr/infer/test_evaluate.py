@@ -17,7 +17,7 @@ from hccl_kit.ocr.data.samples import TextLine
 from hccl_kit.ocr.drawing import Row
 from hccl_kit.ocr.infer.evaluate import Evaluator
 from hccl_kit.ocr.infer.inference import Prediction
-from hccl_kit.ocr.metrics.words import WordCounts
+from hccl_kit.ocr.metrics.lines import WordCounts
 from hccl_kit.runtime.join import World
 from tests.ocr.data.images import dataset
 from tests.ocr.run_tool import CONFIG

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from hccl_kit.ocr import config
 from hccl_kit.ocr.data.samples import TextLine
-from hccl_kit.ocr.infer.inference import Inference, in_order
-from hccl_kit.ocr.infer.runner import Run
+from hccl_kit.ocr.infer.inference import Inference, Run, in_order
 from hccl_kit.ocr.tasks import recipes
 from tests.ocr.data.images import write_image
 from tests.ocr.run_tool import CONFIG

@@ -9,7 +9,7 @@ import pytest
 from mindspore import Tensor, nn, ops
 from numpy.typing import NDArray
 
-from hccl_kit.ocr.losses.db import AuxDBLoss, DBLoss
+from hccl_kit.ocr.losses.pages import AuxDBLoss, DBLoss
 from tests.ocr.reference import reference_arrays
 
 pytestmark = pytest.mark.train

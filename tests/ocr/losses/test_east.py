@@ -8,7 +8,7 @@ import pytest
 from mindspore import Tensor, ops
 from numpy.typing import NDArray
 
-from hccl_kit.ocr.losses.east import EASTLoss
+from hccl_kit.ocr.losses.pages import EASTLoss
 from tests.ocr.reference import reference_arrays
 
 pytestmark = pytest.mark.train

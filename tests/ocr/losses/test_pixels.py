@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mindspore import Tensor
 
-from hccl_kit.ocr.losses.pixels import flat, hardest
+from hccl_kit.ocr.losses.pages import flat, hardest
 
 pytestmark = pytest.mark.train
 

@@ -6,7 +6,7 @@ import pytest
 from mindspore import Tensor, ops
 from numpy.typing import NDArray
 
-from hccl_kit.ocr.losses.pse import PSEDiceLoss
+from hccl_kit.ocr.losses.pages import PSEDiceLoss
 
 pytestmark = pytest.mark.train
 

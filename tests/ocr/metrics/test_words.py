@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hccl_kit.ocr.metrics.words import WordCounts, compare, edit_distance, letters, unaltered
+from hccl_kit.ocr.metrics.lines import WordCounts, compare, edit_distance, letters, unaltered
 
 short = st.text("abc", max_size=6)
 words = st.text("abAB 1", max_size=8)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from hccl_kit.ocr.models import cls_mobilenet_v3
-from hccl_kit.ocr.models.cls_mobilenet_v3 import Classifier
+from hccl_kit.ocr.models.network import Network
 from tests.ocr.models import golden
 from tests.ocr.reference import reference_arrays
 
@@ -17,7 +17,7 @@ MODEL: dict[str, Any] = {
 }
 
 
-def filled() -> Classifier:
+def filled() -> Network:
     network = cls_mobilenet_v3.build(MODEL)
     golden.fill(network)
     network.set_train(False)

@@ -8,7 +8,7 @@ import pytest
 from mindspore import Tensor, ops
 
 from hccl_kit.ocr.models import crnn_small, rare
-from hccl_kit.ocr.models.attention_head import AttentionHead
+from hccl_kit.ocr.models.rare import AttentionHead
 from hccl_kit.ocr.models.rec_resnet34 import RecResNet34
 from tests.ocr.models import golden
 from tests.ocr.reference import reference_arrays

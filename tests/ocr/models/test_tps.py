@@ -7,6 +7,7 @@ import pytest
 from mindspore import Tensor
 
 from hccl_kit.ocr.models import tps
+from hccl_kit.ocr.models.tps import Sample
 from tests.ocr.models import golden
 from tests.ocr.reference import reference_arrays
 
@@ -90,3 +91,16 @@ def test_it_is_initialised_to_the_whole_image() -> None:
     head.set_train(False)
     points = head(golden.images((2, 3, 32, 64))).asnumpy()
     np.testing.assert_allclose(points, np.stack([tps.edge_points(20, (0.01, 0.01))] * 2), atol=1e-6)
+
+
+@pytest.mark.usefixtures("pynative")
+def test_sampling_agrees_inside_and_up_to_a_pixel_outside_the_image() -> None:
+    images = golden.images((2, 3, 8, 24))
+    generator = np.random.default_rng(1)
+    places = generator.uniform(-1.04, 1.04, (2, 5, 7, 2)).astype(np.float32)
+    places[:, 0] = generator.choice([-1, 0, 1], (2, 7, 2))
+    cell = Sample()
+    cell.set_train(True)
+    expected = cell(images, Tensor(places)).asnumpy()
+    cell.set_train(False)
+    np.testing.assert_allclose(cell(images, Tensor(places)).asnumpy(), expected, atol=2e-6)

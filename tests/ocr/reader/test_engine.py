@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from hccl_kit.ocr.charset import Charset
 from hccl_kit.ocr.decode.boxes import Box
-from hccl_kit.ocr.reader import engine, regions
-from hccl_kit.ocr.reader.page import Image
+from hccl_kit.ocr.reader import engine
+from hccl_kit.ocr.reader.page import Image, in_reading_order
 
 Array = NDArray[np.float32]
 CHARSET = Charset("ab ")
@@ -83,6 +83,6 @@ def test_upside_down_lines_are_rotated() -> None:
 def test_reading_order_groups_rows_of_ten_pixels() -> None:
     boxes = [Box(np.array([[x, y], [x + 9, y], [x + 9, y + 9], [x, y + 9]], np.float32), 1.0)
              for x, y in ((200, 0), (100, 9), (0, 18), (50, 28))]  # fmt: skip
-    found = regions.in_reading_order(boxes[::-1])
+    found = in_reading_order(boxes[::-1])
     assert [box.points[0].tolist() for box in found] == [[0, 18], [100, 9], [200, 0], [50, 28]]
-    assert regions.in_reading_order([]) == []
+    assert in_reading_order([]) == []

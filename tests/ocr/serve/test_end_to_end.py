@@ -14,7 +14,7 @@ from hccl_kit.ocr.decode.boxes import Box
 from hccl_kit.ocr.decode.reading import Reading
 from hccl_kit.ocr.infer.inference import Inference, Prediction
 from hccl_kit.ocr.metrics.boxes import BoxCounts
-from hccl_kit.ocr.metrics.words import WordCounts
+from hccl_kit.ocr.metrics.lines import WordCounts
 from hccl_kit.ocr.serve.end_to_end import EndToEnd, PageReader
 from hccl_kit.ocr.tasks import recipes
 from hccl_kit.ocr.tasks.detection import Detection

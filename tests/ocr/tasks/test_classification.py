@@ -11,7 +11,7 @@ from hccl_kit.ocr.data.loader import Batch
 from hccl_kit.ocr.data.samples import TextLine
 from hccl_kit.ocr.decode.reading import Reading
 from hccl_kit.ocr.drawing import HEADER
-from hccl_kit.ocr.metrics.classes import ClassCounts
+from hccl_kit.ocr.metrics.lines import ClassCounts
 from hccl_kit.ocr.tasks.classification import Classification
 from tests.places import ROOT
 

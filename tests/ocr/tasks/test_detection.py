@@ -17,7 +17,7 @@ from hccl_kit.ocr.data.pages.pages import Page, Shape, pad_polygons
 from hccl_kit.ocr.data.pipeline import pipeline
 from hccl_kit.ocr.decode.boxes import Box
 from hccl_kit.ocr.drawing import HEADER
-from hccl_kit.ocr.losses.db import DBLoss
+from hccl_kit.ocr.losses.pages import DBLoss
 from hccl_kit.ocr.metrics.boxes import BoxCounts
 from hccl_kit.ocr.tasks.detection import Detection
 from tests.ocr.data.images import write_image

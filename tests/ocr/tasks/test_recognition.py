@@ -20,7 +20,7 @@ from hccl_kit.ocr.data.samples import TextLine
 from hccl_kit.ocr.data.synthetic.lines import rendered_lines
 from hccl_kit.ocr.decode.reading import Reading
 from hccl_kit.ocr.drawing import HEADER
-from hccl_kit.ocr.losses.ctc import CaselessCTCLoss
+from hccl_kit.ocr.losses.lines import CaselessCTCLoss
 from hccl_kit.ocr.tasks.recognition import Recognition
 from hccl_kit.runtime.join import World
 from hccl_kit.runtime.worker_env import WorkerEnv

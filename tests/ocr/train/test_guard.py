@@ -9,7 +9,7 @@ import pytest
 from hccl_kit.base.errors import KitError
 from hccl_kit.diagnosis import training_run
 from hccl_kit.ocr import config
-from hccl_kit.ocr.data.guard import guards
+from hccl_kit.ocr.data.data_folder import guards
 from hccl_kit.ocr.tasks import recipes
 from hccl_kit.ocr.train.summary import forgetting
 from tests.ocr.run_tool import CONFIG, refusals, summary, together, train

@@ -12,15 +12,14 @@ import pytest
 from mindspore import Tensor, nn, ops
 from numpy.typing import NDArray
 
-from hccl_kit.base.errors import KitError
-from hccl_kit.ocr.adapt.batch_norm import freeze_batch_norm
+from hccl_kit.ocr.adapt.freeze import freeze_batch_norm
 from hccl_kit.ocr.adapt.precision import Scaling
 from hccl_kit.ocr.checkpoints import checkpoint
 from hccl_kit.ocr.models.dropout import Dropout
 from hccl_kit.ocr.train import checks, optimizer, parameters
-from hccl_kit.ocr.train.ema import Ema
 from hccl_kit.ocr.train.join import Arrays, Average, DeviceJoin, Flatten, HostJoin, Unflatten, statistics
 from hccl_kit.ocr.train.step import TrainStep
+from hccl_kit.ocr.train.weights_in_use import Ema
 from tests.ocr.tiny import OPTIMIZER, Linear, Normed, Squares, batch, values
 
 SGD: dict[str, Any] = {**OPTIMIZER, "opt": "sgd", "momentum": 0.0}
@@ -204,11 +203,6 @@ def test_a_batch_in_parts_has_the_gradient_of_the_whole() -> None:
     assert (other.loss, other.norm) == pytest.approx((one.loss, one.norm), rel=1e-6)
     for left, right in zip(whole.get_parameters(), parts.get_parameters(), strict=True):
         np.testing.assert_allclose(right.asnumpy(), left.asnumpy(), rtol=1e-6, atol=1e-7)
-
-
-def test_a_batch_that_cannot_be_split_equally_is_refused() -> None:
-    with pytest.raises(KitError, match="a batch of 4 samples does not divide into 3 parts"):
-        step_of(Linear(), accumulate=3)(batch(LINEAR), 0.1)
 
 
 def test_the_loss_scale_does_not_change_the_weights() -> None:

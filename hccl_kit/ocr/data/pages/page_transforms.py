@@ -1,6 +1,6 @@
 """The deterministic transforms of pages, with MindOCR's names and options.
 
-Random geometric transforms are in `page_moves`, targets in `shrink_map`, `border_map`, `pse_maps` and `east_maps`.
+Random geometric transforms are in `page_moves`, targets in `db_maps`, `pse_maps` and `east_maps`.
 """
 
 from __future__ import annotations

@@ -14,8 +14,7 @@ from hccl_kit.ocr.config import options_of
 from hccl_kit.ocr.models.ctc_head import CTCHead
 from hccl_kit.ocr.models.network import Network
 from hccl_kit.ocr.models.ppocr import lcnet_v3, lcnet_v4
-from hccl_kit.ocr.models.ppocr.light_svtr import LightSVTR
-from hccl_kit.ocr.models.ppocr.necks import CTCGuide, SVTREncoder
+from hccl_kit.ocr.models.ppocr.necks import CTCGuide, LightSVTR, SVTREncoder
 from hccl_kit.ocr.models.ppocr.nrtr import GuidedNetwork, MultiHead
 
 BACKBONES: Mapping[str, Callable[..., nn.Cell]] = {

@@ -19,8 +19,7 @@ from hccl_kit.ocr.models.network import Network
 from hccl_kit.ocr.models.ppocr import lcnet_v3, lcnet_v4
 from hccl_kit.ocr.models.ppocr.aux_head import AuxDBHead, AuxNetwork
 from hccl_kit.ocr.models.ppocr.convolutions import Normed, NormedDouble
-from hccl_kit.ocr.models.ppocr.rep_lk_fpn import RSEFPN, RepLKFPN
-from hccl_kit.ocr.models.ppocr.rep_lk_pan import RepLKPAN
+from hccl_kit.ocr.models.ppocr.pyramid import RSEFPN, RepLKFPN, RepLKPAN
 
 BACKBONES: Mapping[str, Callable[..., nn.Cell]] = {
     "det_pplcnet_v4": lcnet_v4.PageBackbone,

@@ -30,22 +30,6 @@ def test_every_set_has_test_files() -> None:
     assert FORMS.keys() | PAGES_OF_OURS == PAGE_SETS.keys()
 
 
-@pytest.mark.parametrize("name", sorted(FORMS.keys() - {"synthtext"}))
-def test_a_set_is_read_in_its_published_form(name: str, tmp_path: Path) -> None:
-    make, expected = FORMS[name]
-    labels, images = make(tmp_path)
-    pages = list(read(name, (labels, images)))
-    assert not any(isinstance(page, str) or page.left_out for page in pages)
-    found = {
-        page.image.relative_to(images).as_posix(): [
-            (text, [list(point) for point in points]) for text, points in page.regions
-        ]
-        for page in pages
-        if isinstance(page, Marked)
-    }
-    assert found == expected
-
-
 def test_the_validation_half_of_coco_text_has_no_training_page(tmp_path: Path) -> None:
     assert list(read("cocotext-val", FORMS["cocotext-train"][0](tmp_path))) == []
 

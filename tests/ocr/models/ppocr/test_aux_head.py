@@ -8,7 +8,7 @@ import pytest
 from mindspore import Tensor
 
 from hccl_kit.ocr.data.loader import Batch
-from hccl_kit.ocr.losses.db import AuxDBLoss
+from hccl_kit.ocr.losses.pages import AuxDBLoss
 from hccl_kit.ocr.models.network import Network
 from hccl_kit.ocr.models.ppocr import pages
 from hccl_kit.ocr.run.start import CALL_DEPTH

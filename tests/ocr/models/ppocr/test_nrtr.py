@@ -6,7 +6,7 @@ import pytest
 from mindspore import Tensor, nn, ops
 
 from hccl_kit.ocr.data.loader import Batch
-from hccl_kit.ocr.losses.multi import MultiLoss
+from hccl_kit.ocr.losses.lines import MultiLoss
 from hccl_kit.ocr.models.ppocr import lines, nrtr
 from hccl_kit.ocr.run.start import CALL_DEPTH
 from hccl_kit.ocr.tasks.text_heads import MULTI

@@ -12,7 +12,13 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.ocr.data.pages.border_map import border_map, draw_borders, edge_distances, steps_from_edges
+from hccl_kit.ocr.data.pages.db_maps import (
+    border_map,
+    draw_borders,
+    edge_distances,
+    shrink_binary_map,
+    steps_from_edges,
+)
 from hccl_kit.ocr.data.pages.pages import Page, pad_polygons
 from tests.ocr.reference import reference_arrays
 
@@ -146,3 +152,79 @@ def test_maps_match_the_reference(case: str) -> None:
     expected[ON_A_CORNER] = thresholds[ON_A_CORNER]
     np.testing.assert_allclose(thresholds, expected, atol=1e-5)
     np.testing.assert_array_equal(mask, values[f"{case}_thresh_mask"])
+
+
+SIZE = (80, 130)
+
+
+def page_with(*polys: list[list[int]], ignored: tuple[int, ...] = ()) -> Page:
+    flags = np.array([number in ignored for number in range(len(polys))], bool)
+    return Page(Path(), np.zeros((*SIZE, 3), np.uint8), pad_polygons(polys), ("a",) * len(polys), flags)
+
+
+def kernels_of(page: Page, **options: float) -> Page:
+    return shrink_binary_map(**options)(page, GENERATOR)
+
+
+def test_the_offset_of_a_rectangle_follows_the_formula() -> None:
+    """4000 pixels * (1 - 0.4^2) / 280 pixels = 12 pixels."""
+    kernels, mask = kernels_of(page_with(RECTANGLE)).maps
+    expected = np.zeros((1, *SIZE), np.float32)
+    expected[0, 32:49, 22:99] = 1
+    np.testing.assert_array_equal(kernels, expected)
+    assert kernels.dtype == mask.dtype == np.float32
+    assert mask.shape == SIZE
+    assert mask.all()
+
+
+@pytest.mark.parametrize(
+    ("poly", "ignored"),
+    [
+        (RECTANGLE, (0,)),
+        ([[10, 20], [110, 20], [110, 27], [10, 27]], ()),
+        ([[10, 20], [17, 20], [17, 60], [10, 60]], ()),
+        ([[10, 20], [110, 60], [110, 60], [10, 20]], ()),
+    ],
+    ids=["ignored", "low", "narrow", "without area"],
+)
+def test_texts_that_cannot_be_learnt_are_masked_and_ignored(poly: list[list[int]], ignored: tuple[int, ...]) -> None:
+    page = page_with(poly, RECTANGLE, ignored=ignored) if not ignored else page_with(poly, ignored=ignored)
+    made = kernels_of(page)
+    assert made.ignored[0]
+    assert made.ignored[1:].tolist() == [False] * (len(page.polys) - 1)
+    (x, y), (x2, y2) = np.array(poly).min(axis=0), np.array(poly).max(axis=0)
+    outside = made.maps[1].copy()
+    outside[y : y2 + 1, x : x2 + 1] = 1
+    assert outside.all()
+    assert made.maps[1][y, x] == made.maps[1][y2, x2] == 0
+
+
+def test_the_minimum_text_size_is_an_option() -> None:
+    low = [[10, 20], [110, 20], [110, 27], [10, 27]]
+    assert kernels_of(page_with(low)).ignored.tolist() == [True]
+    assert kernels_of(page_with(low), min_text_size=7).ignored.tolist() == [False]
+
+
+def test_nothing_is_drawn_outside_the_image() -> None:
+    moved = (np.array(RECTANGLE) + 1000).tolist()
+    kernels, mask = kernels_of(page_with(moved)).maps
+    assert not kernels.any()
+    assert mask.all()
+
+
+def test_the_input_page_is_unchanged() -> None:
+    page = page_with([[10, 20], [110, 20], [110, 27], [10, 27]])
+    kernels_of(page)
+    assert page.ignored.tolist() == [False]
+    assert page.maps == ()
+
+
+@pytest.mark.parametrize("case", ["a", "b"])
+def test_kernels_match_the_reference(case: str) -> None:
+    values = reference_arrays("db_targets.npz")
+    polys, ignored = values[f"{case}_encoded_polys"], values[f"{case}_ignore_before"]
+    page = Page(Path(), np.zeros((160, 160, 3), np.uint8), polys, ("",) * len(polys), ignored)
+    made = kernels_of(page)
+    np.testing.assert_array_equal(made.maps[0], values[f"{case}_binary_map"])
+    np.testing.assert_array_equal(made.maps[1], values[f"{case}_mask"])
+    np.testing.assert_array_equal(made.ignored, values[f"{case}_ignore_after"])

@@ -1,4 +1,4 @@
-"""Connectionist temporal classification (Graves et al. 2006)."""
+"""The losses of lines of text: CTC (Graves et al. 2006), a decoder with attention, CTC with a decoder, a classifier."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 from mindspore import Tensor, nn, ops
+
+from hccl_kit.ocr.charset import BOS
 
 NEVER = -1.0e4
 """A log-probability whose exponential is 0."""
@@ -71,3 +73,65 @@ class CaselessCTCLoss(nn.Cell):
         reduced = ops.concat((characters, ops.log(ops.maximum(rest, LEAST)), blank), 2)
         steps = ops.ones_like(lengths) * logits.shape[0]
         return ops.reduce_mean(ops.ctc_loss(reduced, first, steps, lengths, longest + 1, "none")[0])
+
+
+SMOOTHING = 0.1
+"""The share of each target of the decoder that is spread over the other tokens."""
+
+
+class MultiLoss(nn.Cell):
+    """CTC's loss plus the decoder's: the mean cross-entropy, with smoothing, of all tokens that are not `padding`.
+
+    Inputs: logits of CTC (T, N, classes) and of the decoder (N, L - 1, tokens), float32; labels (N, ...) and their
+    lengths (N,), int32, see `CTCLoss`; tokens (N, L) int32: start, the characters, end, padding.
+    """
+
+    def __init__(self, blank: int, padding: int) -> None:
+        super().__init__()
+        self.ctc = CTCLoss(blank)
+        self.padding = padding
+
+    def construct(self, prediction: tuple[Tensor, Tensor], labels: Tensor, lengths: Tensor, tokens: Tensor) -> Tensor:
+        of_ctc, of_decoder = prediction
+        wanted = tokens[:, 1:]
+        counted = ops.cast(wanted != self.padding, of_decoder.dtype)
+        logs = ops.log_softmax(of_decoder, 2)
+        right = ops.squeeze(ops.gather_elements(logs, 2, ops.expand_dims(wanted, 2)), 2)
+        other = (ops.reduce_sum(logs, 2) - right) / (of_decoder.shape[2] - 1)
+        losses = -((1 - SMOOTHING) * right + SMOOTHING * other)
+        return self.ctc(of_ctc, labels, lengths) + ops.reduce_sum(losses * counted) / ops.reduce_sum(counted)
+
+
+class AttentionLoss(nn.Cell):
+    """The mean cross-entropy over all tokens of the batch up to and including EOS; the padding does not count.
+
+    Inputs: logits (N, L, classes) float32; targets (N, L + 1) int32: BOS, the characters, EOS, padded with BOS.
+    """
+
+    def construct(self, logits: Tensor, targets: Tensor) -> Tensor:
+        tokens = targets[:, 1:]
+        counted = ops.cast(tokens != BOS, logits.dtype)
+        logs = ops.gather_elements(ops.log_softmax(logits, 2), 2, ops.expand_dims(tokens, 2))
+        return -ops.reduce_sum(ops.squeeze(logs, 2) * counted) / ops.reduce_sum(counted)
+
+
+TINY = 1e-12
+"""Keeps the logarithm of a probability of zero finite."""
+
+
+class CrossEntropySmooth(nn.Cell):
+    """Cross-entropy with label smoothing: a share `smoothing` is spread over all classes (Szegedy et al. 2016).
+
+    Inputs: probabilities (N, classes) float32; labels (N,) int32. MindOCR treats the probabilities as logits, which
+    applies softmax twice; `of_probabilities` treats them as probabilities.
+    """
+
+    def __init__(self, *, smoothing: float = 0.0, of_probabilities: bool = False) -> None:
+        super().__init__()
+        self.smoothing = smoothing
+        self.of_probabilities = of_probabilities
+
+    def construct(self, probabilities: Tensor, labels: Tensor) -> Tensor:
+        logs = ops.log(probabilities + TINY) if self.of_probabilities else ops.log_softmax(probabilities, 1)
+        right = ops.squeeze(ops.gather_elements(logs, 1, ops.expand_dims(labels, 1)), 1)
+        return -ops.reduce_mean((1 - self.smoothing) * right + self.smoothing * ops.reduce_mean(logs, 1))

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from hccl_kit.ocr.train.checks import MIN_STEPS, StragglerCheck
 from hccl_kit.ocr.train.step import StepResult
-from hccl_kit.ocr.train.straggling import MIN_STEPS, StragglerCheck
 
 
 @dataclass

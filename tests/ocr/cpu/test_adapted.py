@@ -1,19 +1,18 @@
-"""GELU of oneDNN matches MindSpore's own, forward and backward, also for extreme values."""
+"""GELU of oneDNN and channels scaled by a normalisation match MindSpore's own, forward and backward."""
 
 import os
 from pathlib import Path
 
 import numpy as np
 import pytest
-from mindspore import Tensor, nn
+from mindspore import Tensor, nn, ops
 
 from hccl_kit.ocr.checkpoints.fetch import cache
-from hccl_kit.ocr.cpu.gelu import Gelu, replace
+from hccl_kit.ocr.cpu.adapted import Gelu, Scale, replace_gelu, replace_scales
 from hccl_kit.ocr.cpu.library import hold, library
+from hccl_kit.ocr.models.ppocr import lcnet_v4
 from tests.ocr.compiler import NEEDS_COMPILER
 from tests.ocr.differentiated import found
-
-pytestmark = NEEDS_COMPILER
 
 
 class Activated(nn.Cell):
@@ -34,29 +33,62 @@ def path() -> Path:
     return made
 
 
+@NEEDS_COMPILER
 @pytest.mark.parametrize("approximate", [True, False])
 @pytest.mark.parametrize("shape", [(1, 1), (3, 7), (2, 5, 9, 11), (1, 4, 64, 257)])
 def test_values_and_gradients_are_those_of_mindspore(path: Path, approximate: bool, shape: tuple[int, ...]) -> None:
     ours, plain = Activated(approximate=approximate), Activated(approximate=approximate)
-    replace(ours, path)
+    replace_gelu(ours, path)
     assert type(ours.act) is Gelu
     for left, right in zip(found(ours, shape), found(plain, shape), strict=True):
         np.testing.assert_allclose(left, right, rtol=1e-5, atol=3e-5)  # if outputs reach 20
 
 
+@NEEDS_COMPILER
 @pytest.mark.parametrize("approximate", [True, False])
 def test_large_values_match_mindspore(path: Path, approximate: bool) -> None:
     network = Activated(approximate=approximate)
-    replace(network, path)
+    replace_gelu(network, path)
     values = np.array([-1e30, -1e4, -20, 0, 20, 1e4, 1e30], np.float32)
     np.testing.assert_array_equal(network(Tensor(values)).asnumpy(), 5 * np.maximum(values, 0))
 
 
+@NEEDS_COMPILER
 def test_one_in_a_sequence_is_replaced(path: Path) -> None:
     network = nn.SequentialCell(nn.ReLU(), nn.GELU(approximate=False))
     values = Tensor(np.linspace(-6, 6, 1_001).astype(np.float32))
     plain = network(values).asnumpy()
     replaced = nn.SequentialCell(nn.ReLU(), nn.GELU(approximate=False))
-    replace(replaced, path)
+    replace_gelu(replaced, path)
     assert [type(cell) for cell in replaced] == [nn.ReLU, Gelu]
     np.testing.assert_allclose(replaced(values).asnumpy(), plain, rtol=1e-5, atol=2e-6)
+
+
+@pytest.mark.usefixtures("pynative")
+@pytest.mark.parametrize("shape", [(1, 5, 7, 3), (3, 4, 2, 6)])
+def test_each_channel_of_each_image_is_scaled_by_its_weight(shape: tuple[int, ...]) -> None:
+    random = np.random.default_rng(0)
+    maps = random.standard_normal(shape).astype(np.float32)
+    weights = random.standard_normal((*shape[:2], 1, 1)).astype(np.float32)
+    for training in (False, True):
+        scaled = Scale().set_train(training)(Tensor(maps), Tensor(weights)).asnumpy()
+        np.testing.assert_allclose(scaled, maps * weights, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.usefixtures("pynative")
+def test_the_gradient_of_a_channel_weight_is_that_of_a_product() -> None:
+    random = np.random.default_rng(1)
+    maps, gradient = (Tensor(random.standard_normal((2, 3, 4, 5)).astype(np.float32)) for _ in range(2))
+    weights = Tensor(random.standard_normal((2, 3, 1, 1)).astype(np.float32))
+    cell = Scale().set_train()
+    of_maps, of_weights = ops.GradOperation(get_all=True, sens_param=True)(cell)(maps, weights, gradient)
+    np.testing.assert_allclose(of_maps.asnumpy(), (weights * gradient).asnumpy(), rtol=1e-5, atol=1e-6)
+    expected = (maps * gradient).asnumpy().sum(axis=(2, 3), keepdims=True)
+    np.testing.assert_allclose(of_weights.asnumpy(), expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.usefixtures("pynative")
+def test_squeeze_and_excitation_use_it() -> None:
+    network = nn.SequentialCell(lcnet_v4.SqueezeExcite(8))
+    replace_scales(network, Path())
+    assert type(network[0].scale) is Scale

@@ -1,14 +1,17 @@
-"""CTC, against the sum over all paths and against values of a reference implementation."""
+"""The losses of lines, against their definitions and against values of a reference implementation."""
 
 import itertools
+from typing import Any
 
+import mindspore as ms
 import numpy as np
 import pytest
 from mindspore import Tensor, ops
 from numpy.typing import NDArray
 
 from hccl_kit.ocr.charset import Charset
-from hccl_kit.ocr.losses.ctc import CaselessCTCLoss, CTCLoss
+from hccl_kit.ocr.losses.lines import AttentionLoss, CaselessCTCLoss, CrossEntropySmooth, CTCLoss, MultiLoss
+from hccl_kit.ocr.tasks.text_heads import ATTENTION, MULTI
 from tests.ocr.reference import reference_arrays
 
 STEPS, CLASSES, BLANK = 5, 4, 3
@@ -139,3 +142,100 @@ def test_both_losses_are_equal_for_a_dictionary_with_one_case() -> None:
     ]
     assert float(results[0][0].asnumpy()) == pytest.approx(float(results[1][0].asnumpy()), rel=1e-6)
     np.testing.assert_allclose(results[0][1].asnumpy(), results[1][1].asnumpy(), atol=1e-5)
+
+
+OF_TWO = [(0, 1), (2,)]
+TOKENS = 7
+
+
+def test_the_loss_is_that_of_ctc_plus_the_smoothed_mean_over_characters_and_ends() -> None:
+    generator = np.random.default_rng(0)
+    of_ctc = Tensor(generator.standard_normal((6, 2, BLANK + 1)).astype(np.float32))
+    of_decoder = generator.standard_normal((2, 4, TOKENS)).astype(np.float32) * 3
+    targets = [Tensor(array) for array in MULTI.targets(OF_TWO, 3)]
+    chances = np.exp(of_decoder.astype(np.float64))
+    logs = np.log(chances / chances.sum(axis=2, keepdims=True))
+    losses = []
+    for row, label in zip(logs, OF_TWO, strict=True):
+        for step, token in enumerate([*(number + 4 for number in label), 3]):
+            smooth = np.full(TOKENS, 0.1 / (TOKENS - 1))
+            smooth[token] = 0.9
+            losses.append(-(smooth * row[step]).sum())
+    expected = float(CTCLoss(BLANK)(of_ctc, *targets[:2]).asnumpy()) + np.mean(losses)
+    found = MultiLoss(BLANK, 0)((of_ctc, Tensor(of_decoder)), *targets)
+    assert float(found.asnumpy()) == pytest.approx(expected, rel=1e-5)
+
+
+def test_outputs_of_the_decoder_after_the_eos_have_no_gradient() -> None:
+    targets = [Tensor(array) for array in MULTI.targets([(0,)], 3)]
+    loss = MultiLoss(BLANK, 0)
+    of_ctc = ops.zeros((6, 1, BLANK + 1))
+
+    def of_decoder_alone(logits: Tensor) -> Tensor:
+        return loss((of_ctc, logits), *targets)
+
+    gradient = ops.grad(of_decoder_alone)(ops.zeros((1, 4, TOKENS))).asnumpy()
+    assert np.abs(gradient[0, :2]).min() > 0
+    assert np.abs(gradient[0, 2:]).max() == 0
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_loss_is_the_mean_over_characters_and_eos_tokens(seed: int) -> None:
+    labels = [(0, 1), (), (2, 2, 0)]
+    [targets] = ATTENTION.targets(labels, 4)
+    logits = np.random.default_rng(seed).standard_normal((3, 5, 5)).astype(np.float32) * 3
+    chances = np.exp(logits.astype(np.float64))
+    chances /= chances.sum(axis=2, keepdims=True)
+    logs = [
+        np.log(chances[n, step, token])
+        for n, label in enumerate(labels)
+        for step, token in enumerate([*(number + 2 for number in label), 1])
+    ]
+    found = AttentionLoss()(Tensor(logits), Tensor(targets))
+    assert float(found.asnumpy()) == pytest.approx(-np.mean(logs), rel=1e-5)
+
+
+def test_outputs_of_attention_after_the_eos_have_no_gradient() -> None:
+    [targets] = ATTENTION.targets([(0, 1)], 4)
+    gradient = ops.grad(AttentionLoss())(ms.ops.zeros((1, 5, 5), ms.float32), Tensor(targets)).asnumpy()
+    assert np.abs(gradient[0, :3]).min() > 0
+    assert np.abs(gradient[0, 3:]).max() == 0
+
+
+def test_the_loss_of_attention_matches_the_reference() -> None:
+    expected = reference_arrays("loss_attention.npz")
+    charset = Charset.load(None, use_space_char=False)
+    labels = [tuple(charset.encode(text, lower=True)) for text in ("hello", "a1", "mindspore")]
+    logits = np.random.default_rng(13).standard_normal((3, 26, 38)).astype(np.float32)
+    [targets] = ATTENTION.targets(labels, 25)
+    found = AttentionLoss()(Tensor(logits), Tensor(targets))
+    assert float(found.asnumpy()) == pytest.approx(float(expected["loss"]), rel=1e-6)
+
+
+PROBABILITIES = np.array([[0.9, 0.1], [0.2, 0.8], [0.5, 0.5]], np.float32)
+CLASSES_OF = np.array([0, 0, 1], np.int32)
+
+
+def smooth_loss(**options: Any) -> float:
+    return float(CrossEntropySmooth(**options)(Tensor(PROBABILITIES), Tensor(CLASSES_OF)).asnumpy())
+
+
+def test_the_loss_of_probabilities_is_their_negative_logarithm() -> None:
+    assert smooth_loss(of_probabilities=True) == pytest.approx(-np.mean(np.log([0.9, 0.2, 0.5])), rel=1e-5)
+
+
+def test_by_default_outputs_are_treated_as_logits() -> None:
+    again = np.exp(PROBABILITIES) / np.exp(PROBABILITIES).sum(axis=1, keepdims=True)
+    assert smooth_loss() == pytest.approx(-np.mean(np.log(again[np.arange(3), CLASSES_OF])), rel=1e-5)
+
+
+def test_smoothing_distributes_a_share_over_all_classes() -> None:
+    logs = np.log(PROBABILITIES)
+    expected = -np.mean(0.7 * logs[np.arange(3), CLASSES_OF] + 0.3 * logs.mean(axis=1))
+    assert smooth_loss(smoothing=0.3, of_probabilities=True) == pytest.approx(expected, rel=1e-5)
+
+
+def test_a_class_of_probability_zero_has_a_finite_loss() -> None:
+    made = CrossEntropySmooth(of_probabilities=True)
+    found = made(Tensor(np.array([[1.0, 0.0]], np.float32)), Tensor(np.array([1], np.int32)))
+    assert np.isfinite(float(found.asnumpy()))

@@ -10,8 +10,7 @@ from mindspore import Tensor
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.ocr import on_cpu
-from hccl_kit.ocr.train import parallel
-from hccl_kit.ocr.train.join import Arrays, DeviceJoin, HostJoin
+from hccl_kit.ocr.train.join import Arrays, DeviceJoin, HostJoin, join_for, load
 from hccl_kit.runtime.join import World
 from tests.ocr.tiny import ALONE, Linear
 
@@ -21,7 +20,7 @@ PAIR = replace(ALONE, env=replace(ALONE.env, size=2))
 def chosen(strategy: str, world: World) -> str:
     """What the log says of the all-reduce in use."""
     said: list[str] = []
-    join = parallel.join(strategy, Linear(), world, said.append)
+    join = join_for(strategy, Linear(), world, said.append)
     (line,) = said
     name = line.removeprefix("all-reduce of gradients: ")
     assert isinstance(join, DeviceJoin if name == "framework" else HostJoin)
@@ -83,20 +82,20 @@ def test_a_function_of_the_user_reduces_the_gradients(module: str) -> None:
     network = Linear()
     loss = Tensor(np.float32(5))
     gradients = tuple(Tensor(one.asnumpy() + 1) for one in network.trainable_params())
-    join = parallel.join(f"{module}.double", network, PAIR, print)
+    join = join_for(f"{module}.double", network, PAIR, print)
     assert join is not None
     total, sums, _ = join(loss, gradients)
     assert total.asnumpy() == 10
     for one, other in zip(sums, gradients, strict=True):
         np.testing.assert_array_equal(one.asnumpy(), 2 * other.asnumpy())
-    short = parallel.join(f"{module}.short", network, PAIR, print)
+    short = join_for(f"{module}.short", network, PAIR, print)
     assert short is not None
     with pytest.raises(KitError, match=r"returned float32 \(1,\) for a float32 vector \([0-9]+,\)"):
         short(loss, gradients)
 
 
 def test_a_single_rank_joins_nothing() -> None:
-    assert parallel.join("auto", Linear(), ALONE, print) is None
+    assert join_for("auto", Linear(), ALONE, print) is None
 
 
 @pytest.mark.parametrize(
@@ -110,4 +109,4 @@ def test_a_single_rank_joins_nothing() -> None:
 )
 def test_a_path_that_is_not_a_function_is_refused(module: str, path: str, message: str) -> None:
     with pytest.raises(KitError, match=message):
-        parallel.load(path)
+        load(path)
