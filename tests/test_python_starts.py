@@ -23,7 +23,7 @@ REASONS = {
     r'python", "-u", "tools/train\.py': "the command of the user, in a checkout",
     r"python -m (pytest|hccl_kit)\b": "typed by a developer in the checkout, whose modules it is about",
     r"-m hccl_kit\.(ocr|selftest)|`python -[mc][ `]": "a sentence of a docstring",
-    r"apart=.*python -c": "what a page of an error asks the user to type",
+    r"apart(: |=).*python -c": "what a page of an error asks the user to type",
     r"python --version": "runs nothing",
 }
 

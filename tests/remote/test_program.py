@@ -1,5 +1,6 @@
 """A program goes over a connection, runs there from memory, and leaves nothing behind."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -18,8 +19,8 @@ def start(sent: bytes, *, size: int, minor: int = 8, folder: Path) -> "subproces
 
 def test_what_follows_the_archive_is_the_input_of_the_program(tmp_path: Path) -> None:
     sent = archive(["agent"])
-    done = start(sent + b'{"version": 1}', size=len(sent), folder=tmp_path)
-    assert (done.returncode, done.stderr) == (2, b"error: not an assignment of version 2\n")
+    done = start(sent + b'{"version": 1}\n', size=len(sent), folder=tmp_path)
+    assert json.loads(done.stdout)["text"] == "not an assignment of version 2"
     assert list(tmp_path.iterdir()) == []
 
 
