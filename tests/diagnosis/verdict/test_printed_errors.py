@@ -295,6 +295,20 @@ def test_the_first_failure_of_torchrun_is_not_the_first_in_its_list(tmp_path: Pa
     assert found.first_fault.suspect.rank == 1
 
 
+@pytest.mark.parametrize(("second", "rank"), [(8, 1), (7, None)])
+def test_the_first_failure_of_torchrun_is_known_if_no_other_is_of_its_second(
+    tmp_path: Path, second: int, rank: int | None
+) -> None:
+    """It takes the earliest of its times, which are whole seconds."""
+    block = "  time      : 2026-03-02_10:00:0{second}\n  rank      : {rank} (local_rank: {rank})\n"
+    block += "  exitcode  : 1 (pid: {rank}1)\n"
+    text = f"Failures:\n{block.format(second=second, rank=3)}"
+    text += f"Root Cause (first observed failure):\n{block.format(second=7, rank=1)}"
+    (tmp_path / "train.log").write_text(text)
+    found = diagnose([tmp_path])
+    assert (found.first_fault.suspect.rank if found.first_fault else None) == rank
+
+
 def test_the_rank_below_the_highest_that_the_root_has_not_heard_from_is_named(tmp_path: Path) -> None:
     """Without the size of the communicator."""
     head = "[ERROR] HCCL(500,python):2026-03-02-10:02:00.000.000 [a.cc:1] [9][DisplayConnectedRank]"

@@ -163,13 +163,15 @@ def exits(case: Case) -> Iterator[RankFault]:
 def _first_exit(events: list[Event]) -> Event | None:
     """The exit that the launcher names as the first, or the earliest one; None if several have one time.
 
-    What has no time is in the order in which it happened.
+    What has no time is in the order in which it happened. torchrun names the earliest by the times that it prints, which
+    are whole seconds: of several in one second any may be the first (torch 2.13, ProcessFailure.timestamp).
     """
     named = [event for event in events if isinstance(event.fact, Exited) and event.fact.is_first]
     times = sorted(event.time for event in events if event.time is not None)
-    if named or len(times) < len(events):
+    if len(times) < len(events):
         return (named or events)[0]
-    return min(events, key=lambda event: event.time or 0.0) if len(times) < 2 or times[0] < times[1] else None
+    first = named[0] if named else min(events, key=lambda event: event.time or 0.0)
+    return first if times.count(first.time or 0.0) < 2 else None
 
 
 def _may_have_given_up(case: Case, fault: RankFault) -> bool:
