@@ -163,8 +163,8 @@ def exits(case: Case) -> Iterator[RankFault]:
 def _first_exit(events: list[Event]) -> Event | None:
     """The exit that the launcher names as the first, or the earliest one; None if several have one time.
 
-    What has no time is in the order in which it happened. torchrun names the earliest by the times that it prints, which
-    are whole seconds: of several in one second any may be the first (torch 2.13, ProcessFailure.timestamp).
+    What has no time is in the order in which it happened. torchrun names the earliest by the times that it prints.
+    These are whole seconds: of several in one second any may be the first (torch 2.13, ProcessFailure.timestamp).
     """
     named = [event for event in events if isinstance(event.fact, Exited) and event.fact.is_first]
     times = sorted(event.time for event in events if event.time is not None)
