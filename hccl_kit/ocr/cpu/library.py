@@ -39,7 +39,7 @@ def library(folder: Path, environ: Mapping[str, str]) -> Path:
     """The library for this MindSpore in `folder`, compiled if it is not there yet.
 
     CXX names the compiler if it is set; later runs need none. Raises KitError if operators.cpp is not made for this
-    MindSpore, there is no compiler, it fails, or others may write into the folder.
+    MindSpore or its oneDNN, there is no compiler, it fails, or others may write into the folder.
     """
     called = _called()
     version.assert_mindspore()
@@ -55,6 +55,7 @@ def library(folder: Path, environ: Mapping[str, str]) -> Path:
     try:
         make_private(folder)
         if not path.is_file():
+            version.assert_onednn(called[0])
             _compile((*_compiler(environ), *OPTIONS), called, path, environ)
     except OSError as error:
         raise KitError(

@@ -161,3 +161,9 @@ def test_another_mindspore_is_refused(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(version, "installed", lambda: "2.11.0")
     with pytest.raises(KitError, match=r"the operators are made for MindSpore 2.10.0, and 2.11.0 is installed"):
         library(tmp_path / "cache", os.environ)
+
+
+def test_another_onednn_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(version, "ONEDNN", (3, 9))
+    with pytest.raises(KitError, match=r"the operators are made for oneDNN 3.9, and MindSpore has 3.10"):
+        library(tmp_path / "cache", os.environ)
