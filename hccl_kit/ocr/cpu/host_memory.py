@@ -3,7 +3,7 @@
 Two ranks sum 0.6 MB in 0.1 to 0.3 ms; MindSpore's own all-reduce on CPU takes 2.5 to 4.4 ms (measured).
 
 The memory has no name and no file, so a killed process leaves nothing behind: rank 0 passes it to the others over Unix
-sockets, to processes of its own user only. All of this needs Linux.
+sockets. Both ends of a socket check that the other process belongs to the same user. All of this needs Linux.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
+from hccl_kit.runtime.consistency import JointError
 from hccl_kit.runtime.join import World
 from hccl_kit.runtime.pieces import pieces
 
@@ -40,6 +42,9 @@ CREDENTIALS = struct.Struct("3i")
 """SO_PEERCRED: process, user and group of the other end, as the kernel knows them."""
 PATIENCE = 60
 """Seconds for a connection to be made: none, unless the machine is overloaded or another process is in the way."""
+COUNT_BYTES = 8
+UNEQUAL = 0
+"""What rank 0 answers if the ranks have different numbers of values."""
 GRACE = 30
 """Seconds for the launcher to end this rank after another one has ended. MindSpore's all-reduce fails as late."""
 
@@ -59,13 +64,15 @@ class HostMemory:
     def sum_over_ranks(self, given: Sequence[NDArray[np.float32]], sums: Sequence[NDArray[np.float32]]) -> None:
         """Write the sums of `given` over all ranks, bit by bit equal on all, into contiguous `sums` of these shapes.
 
-        Every rank must call it, with arrays of the same sizes. Raises KitError if another rank has ended.
+        Every rank must call it. Raises JointError if the ranks have different numbers of values, and KitError if
+        another rank has ended.
         """
+        count = sum(total.size for total in sums)
         for piece in pieces(given, sums, self.places.shape[2]):
             places = self.places[self.turn]
             for place, values, _ in piece:
                 places[self.rank, place] = values
-            self._wait_for_all()
+            self._wait_for_all(count)
             for place, _, into in piece:
                 first, second, *others = places[:, place]
                 np.add(first, second, out=into)  # takes two thirds of the time of np.sum (measured)
@@ -78,16 +85,15 @@ class HostMemory:
         for peer in self.peers:
             peer.close()
 
-    def _wait_for_all(self) -> None:
-        """Return when every rank has arrived here: rank 0 hears each of them, then answers all."""
+    def _wait_for_all(self, count: int) -> None:
+        """Return when every rank has arrived here with `count` values: rank 0 hears each of them, then answers all."""
         try:
-            if self.rank == 0:
-                for peer in self.peers:
-                    _hear(peer)
+            counts = [count, *map(_number_from, self.peers)] if self.rank == 0 else [count]
+            answer = count if len(set(counts)) == 1 else UNEQUAL
             for peer in self.peers:
-                peer.send(b"\0")
+                peer.send(answer.to_bytes(COUNT_BYTES, "big"))
             if self.rank != 0:
-                _hear(self.peers[0])
+                answer = _number_from(self.peers[0])
         except ConnectionError:
             time.sleep(GRACE)
             raise KitError(
@@ -95,6 +101,17 @@ class HostMemory:
                 "another rank has ended; this one waited for it in the all-reduce of the gradients",
                 fix="see the logs of the other ranks: the first error has the cause",
             ) from None
+        if answer != count:
+            raise JointError(
+                Message(
+                    "cpu.unequal-gradients",
+                    "the ranks sum gradients of different sizes; this one has {count} values",
+                    count=count,
+                ),
+                hint=Message(
+                    "cpu.unequal-gradients.fix", "run one version of the program with one configuration on all ranks"
+                ),
+            )
 
 
 def connect(world: World) -> HostMemory | None:
@@ -118,10 +135,12 @@ def connect(world: World) -> HostMemory | None:
         ) from error
 
 
-def _hear(peer: socket.socket) -> None:
-    """Wait for a byte from a rank. Raises ConnectionError if that rank has ended."""
-    if not peer.recv(1):
+def _number_from(peer: socket.socket) -> int:
+    """The next number from a rank. Raises ConnectionError if that rank has ended."""
+    message = peer.recv(COUNT_BYTES)
+    if not message:
         raise ConnectionResetError
+    return int.from_bytes(message, "big")
 
 
 def _invite(world: World, nbytes: int) -> HostMemory | None:
@@ -173,15 +192,16 @@ def _follow(world: World, nbytes: int) -> HostMemory | None:
 
 
 def call_first_rank(name: str, rank: int) -> socket.socket | None:
-    """A socket to rank 0 that has said `rank`; None if there is no such name here."""
+    """A socket to rank 0 that has said `rank`; None if there is no such name here or another user has it."""
     if not name:
         return None
     peer = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     peer.settimeout(PATIENCE)
     try:
         peer.connect(address_of(name))
-        peer.sendall(rank.to_bytes(RANK_BYTES, "big"))
-        return peer
+        if _is_of_this_user(peer):
+            peer.sendall(rank.to_bytes(RANK_BYTES, "big"))
+            return peer
     except OSError:
         pass
     peer.close()

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.cpu import host_memory
 from hccl_kit.ocr.cpu.host_memory import HostMemory
+from hccl_kit.runtime.consistency import JointError
 from hccl_kit.runtime.join import World
 from hccl_kit.runtime.worker_env import WorkerEnv
 
@@ -135,6 +136,19 @@ def test_all_ranks_give_up_without_memory(name: str, monkeypatch: pytest.MonkeyP
     assert descriptors() == before
 
 
+def test_a_socket_of_another_user_is_not_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    with closing(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)) as listener:
+        listener.bind(host_memory.address_of("x"))
+        listener.listen()
+        own = os.geteuid()
+        monkeypatch.setattr(os, "geteuid", lambda: own + 1)
+        assert host_memory.call_first_rank("x", 1) is None
+        monkeypatch.setattr(os, "geteuid", lambda: own)
+        found = host_memory.call_first_rank("x", 1)
+        assert found is not None
+        found.close()
+
+
 @pytest.mark.parametrize("says", [b"", (0).to_bytes(4, "big"), (2).to_bytes(4, "big"), b"\xff" * 4])
 def test_a_caller_that_is_no_other_rank_gets_no_memory(says: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     strangers = []
@@ -153,6 +167,24 @@ def test_a_caller_that_is_no_other_rank_gets_no_memory(says: bytes, monkeypatch:
     with connected(2) as ranks, closing(strangers[0]) as stranger:
         assert stranger.recv(1) == b""
         assert len(ranks[0].peers) == 1
+
+
+@pytest.mark.parametrize("different", [0, 1, 2])
+@pytest.mark.parametrize("less", [1, SMALL + 1])
+def test_all_ranks_refuse_different_sizes(different: int, less: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host_memory, "PIECE", SMALL)
+
+    def message(memory: HostMemory) -> str:
+        count = 2 * SMALL - less * (memory.rank == different)
+        with pytest.raises(JointError) as caught:
+            memory.sum_over_ranks([np.zeros(count, np.float32)], [np.zeros(count, np.float32)])
+        return caught.value.message
+
+    with connected(3) as ranks:
+        assert on_all(ranks, message) == [
+            f"the ranks sum gradients of different sizes; this one has {2 * SMALL - less * (rank == different)} values"
+            for rank in range(3)
+        ]
 
 
 @pytest.mark.parametrize("gone", [0, 1, 2])
