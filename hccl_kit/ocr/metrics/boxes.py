@@ -93,8 +93,8 @@ def match(
     fits = _overlaps([outlines[n] for n in counted], [truth[n] for n in np.flatnonzero(~ignored)]) > IOU
     matches = _each_text_takes(fits) if count_duplicates else _each_box_takes(fits)
     box_of_text, false = np.full(len(truth), -1, np.intp), np.zeros(len(outlines), bool)
-    found = np.flatnonzero(~ignored)[matches.found]
-    box_of_text[found] = counted[matches.box_of_text[matches.found]]
+    text_numbers = np.flatnonzero(~ignored)[matches.found]
+    box_of_text[text_numbers] = counted[matches.box_of_text[matches.found]]
     false[counted] = matches.false
     return Matches(box_of_text, false)
 

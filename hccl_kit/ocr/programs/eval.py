@@ -143,16 +143,18 @@ def _evaluate(request: Request, config: Config, world: World, notes: list[str]) 
     mistakes = dict[int, list[str]]()
 
     def see(prediction: Prediction) -> None:
-        mistake = evaluator.task.mistake(prediction.sample, prediction.value)
-        misread = reader.read(prediction.sample, prediction.value) if reader and not prediction.error else ()
-        mistakes[prediction.number] = [*([mistake] if mistake else []), *misread]
+        misread = reader.read(prediction.sample, prediction.value) if reader and not prediction.error else []
+        if request.wrong:
+            mistake = evaluator.task.mistake(prediction.sample, prediction.value)
+            mistakes[prediction.number] = [mistake, *misread] if mistake else misread
 
     counts, distances = evaluator(network, quiet=not world.is_main, see=see)
     guard = {}
     for name, other in guards(config).items():
         guard[name] = Evaluator(other, world, warn)(network, quiet=not world.is_main).counts.row()
-    for number in sorted(mistakes) if request.wrong else ():
-        print(*mistakes[number], sep="\n", end="\n" * bool(mistakes[number]))
+    for number in sorted(mistakes):
+        for line in mistakes[number]:
+            print(line)
     if request.picture is not None:
         picture = evaluator.picture_of_worst(network, distances, request.worst)
         if picture is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -67,26 +67,28 @@ class PageReader:
         self.words = WordCounts()
         """Of the pages read so far."""
 
-    def read(self, page: Page, boxes: Sequence[Box]) -> Iterator[str]:
+    def read(self, page: Page, boxes: Sequence[Box]) -> list[str]:
         """Count the texts of `page` that one of `boxes` finds; a line for each one that is read wrongly.
 
         Raises BadSampleError if the image cannot be read again.
         """
         box_of_text = self.task.matches(page, boxes).box_of_text
-        found = np.flatnonzero(box_of_text >= 0)
-        if not len(found):
-            return
-        regions = tuple(Region(boxes[box]) for box in box_of_text[found])
+        text_numbers = np.flatnonzero(box_of_text >= 0)
+        if not len(text_numbers):
+            return []
+        regions = tuple(Region(boxes[box]) for box in box_of_text[text_numbers])
         image = page_image(self.config, page.path)
         texts = read_texts(self.reader, PageOfText(page.path, regions), image, self.turner)
         recognition = self.reader[0].task
         assert isinstance(recognition, Recognition)
-        for number, region in zip(found, texts.regions, strict=True):
+        misread = []
+        for number, region in zip(text_numbers, texts.regions, strict=True):
             assert region.reading is not None
             line = TextLine(page.path, text=page.texts[number])
             self.words += recognition.count(line, region.reading)
             if mistake := recognition.mistake(line, region.reading):
-                yield mistake
+                misread.append(mistake)
+        return misread
 
     def total(self, boxes: Counts, world: World) -> EndToEnd:
         """The scores of all ranks; `boxes` are counted on all ranks. Every rank must call it."""

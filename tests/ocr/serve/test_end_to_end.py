@@ -63,14 +63,14 @@ def reader_of(*texts: str) -> PageReader:
 def test_each_found_text_is_read_in_the_box_that_finds_it(page: Page) -> None:
     """The boxes are in another order than the labels; one of them is on an illegible text, one finds nothing."""
     reader = reader_of("total", "cosh")
-    mistakes = list(reader.read(page, [box(60), box(200), box(120), box(0)]))
+    mistakes = reader.read(page, [box(60), box(200), box(120), box(0)])
     assert mistakes == [f"{page.path}\tcash\tcosh"]
     assert (reader.words.words, reader.words.right) == (2, 1)
 
 
 def test_a_page_without_a_found_text_counts_no_word(page: Page) -> None:
     reader = reader_of()
-    assert list(reader.read(page, [box(200)])) == []
+    assert reader.read(page, [box(200)]) == []
     assert reader.words == WordCounts()
 
 
