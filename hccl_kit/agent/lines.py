@@ -157,8 +157,8 @@ def _message(*kinds: Any) -> _Form:
         name = value.get("is") if isinstance(value, dict) else None
         if not isinstance(name, str) or name not in names:
             raise ValueError("not a message")
-        kind = names[name]
-        return kind(*(form(value.get(field)) for field, form in zip(kind._fields, _FORMS[kind])))  # noqa: B905
+        kind, forms = names[name], _FORMS[names[name]]
+        return kind(*(forms[number](value.get(field)) for number, field in enumerate(kind._fields)))
 
     return read
 
