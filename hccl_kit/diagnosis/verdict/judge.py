@@ -54,6 +54,7 @@ def judge(evidence: Evidence, table: RankTable | None = None) -> Diagnosis:
         notes=(*_note_on_ends(ends), *_differences(job), *evidence.notes),
         where=where(suspects, job.everyone) if fault else None,
         blame=cause.blame,
+        files=frozenset(file.file for file in of_run.files if file.process not in job.left_out),
     )
     return with_times(diagnosis, evidence, job.left_out | of_other_runs)
 

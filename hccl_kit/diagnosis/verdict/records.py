@@ -1,4 +1,4 @@
-"""What the recorders of a rank kept of it, of the last start of the job: its collectives, its life and its end."""
+"""What the recorders of a rank kept of it: its collectives, its life and its end."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from typing import NamedTuple
 from hccl_kit.diagnosis import facts
 from hccl_kit.diagnosis.errors.pytorch import MISMATCH
 from hccl_kit.diagnosis.facts import MAX_RANK, Event, Evidence, Exited, LogFile, Process, ProgramEnded
-from hccl_kit.diagnosis.verdict.run_folders import start_of
 
 _RECORD = re.compile(r"facts_([0-9]{1,7})\.jsonl")
 _OF_RANK = (facts.Step, facts.Collective, facts.Traced, facts.Dumped, facts.Alive, facts.ProgramEnded, facts.Exited)
@@ -36,14 +35,11 @@ class Records(NamedTuple):
 def records(evidence: Evidence) -> Records:
     """The records; of no rank if none of them can be read."""
     events = [event for event in evidence.events if _is_of_recorder(event)]
-    start = max((start_of(event.place.file) for event in events), default=0)
-    events = [event for event in events if start_of(event.place.file) == start]
-    files = [file for file in evidence.files if start_of(file.file) == start]
     by_rank: dict[int, list[Event]] = defaultdict(list)
     for event in events:
         if isinstance(event.fact, (facts.Joined, *_OF_RANK)) and event.fact.rank < MAX_RANK:
             by_rank[event.fact.rank].append(event)
-    cut = dict(_cut(files))
+    cut = dict(_cut(evidence.files))
     processes = {rank: event.process for rank, events in by_rank.items() for event in events if _is_record(event)}
     ranks = {rank: (process, _record(by_rank[rank], is_cut=rank in cut)) for rank, process in (processes | cut).items()}
     if all(record.is_cut and not record.streams for _, record in ranks.values()):

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from hccl_kit.base.errors import EXIT_FINDINGS
+from hccl_kit.cli.diagnose import main
 from hccl_kit.diagnosis.job import diagnose
 from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis
 
@@ -23,8 +25,8 @@ def run(logs: Path, name: str, files: Mapping[str, str]) -> Path:
     return folder
 
 
-def failed(logs: Path, number: int, rank: int, error: str, server: int = 0) -> None:
-    """A run in which one of two ranks of a server failed, `number` minutes after the first run."""
+def failed(logs: Path, number: int, rank: int, error: str, server: int = 0, folder: str = "") -> None:
+    """A start in which one of two ranks of a server failed, `number` minutes after the first one."""
     end = START + 60 * number
     ranks = {f"rank_{other}.log": "" for other in (2 * server, 2 * server + 1)}
     notes = f"{end} exited {rank} 1 {rank} node{server}\n{end} ending rank {rank} 1\n"
@@ -32,7 +34,7 @@ def failed(logs: Path, number: int, rank: int, error: str, server: int = 0) -> N
         f"launcher_{server}": notes,
         f"rank_{rank}.log": TRACEBACK.format(line=number, error=error),
     }
-    run(logs, f"20261129-18{number:02}00-{number}{server}", {**ranks, **texts})
+    run(logs, folder or f"20261129-18{number:02}00-{number}{server}", {**ranks, **texts})
 
 
 def succeeded(logs: Path, number: int) -> None:
@@ -75,3 +77,20 @@ def test_the_folders_of_two_servers_are_one_job(tmp_path: Path) -> None:
     diagnosis = verdict(tmp_path)
     assert {line.suspect.rank for line in diagnosis.ranks} == {0, 1, 2, 3}
     assert not any("left out" in note for note in diagnosis.notes)
+
+
+def test_the_last_start_of_a_run_is_judged(tmp_path: Path) -> None:
+    failed(tmp_path, 1, 1, "KeyError: 'label'", folder="20261129-180000-1")
+    failed(tmp_path, 2, 0, "IndexError: 7", folder="20261129-180000-1/restart_1")
+    rank, words = blamed(verdict(tmp_path))
+    assert (rank, "IndexError: 7" in words) == (0, True)
+
+
+def test_a_run_whose_error_is_unknown_is_not_explained_by_another_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    failed(tmp_path, 1, 1, "RuntimeError: NPU out of memory. Tried to allocate 2.00 GiB")
+    end = START + 120
+    run(tmp_path, "20261129-180200-2", {"launcher_0": f"{end} ending term -1 143\n", "rank_1.log": "epoch 1\n"})
+    assert main([str(tmp_path)]) == EXIT_FINDINGS
+    assert "out of memory" not in capsys.readouterr().out
