@@ -37,8 +37,8 @@ def failed(logs: Path, number: int, rank: int, error: str, server: int = 0, fold
     run(logs, folder or f"20261129-18{number:02}00-{number}{server}", {**ranks, **texts})
 
 
-def succeeded(logs: Path, number: int) -> None:
-    run(logs, f"20261129-18{number:02}00-{number}0", {f"rank_{rank}.log": "epoch 1: loss 0.1\n" for rank in range(2)})
+def succeeded(logs: Path, folder: str) -> None:
+    run(logs, folder, {f"rank_{rank}.log": "epoch 1: loss 0.1\n" for rank in range(2)})
 
 
 def verdict(logs: Path) -> Diagnosis:
@@ -60,11 +60,12 @@ def test_the_run_that_failed_last_is_judged(tmp_path: Path) -> None:
     assert any("of other runs left out, of 2026-11-18" in note for note in diagnosis.notes)
 
 
+@pytest.mark.parametrize("folder", ["20261129-180200-20", "slurm-124"])
 @pytest.mark.parametrize("rank", [0, 1])
-def test_a_later_run_that_succeeded_changes_nothing(tmp_path: Path, rank: int) -> None:
+def test_a_later_run_that_succeeded_changes_nothing(tmp_path: Path, rank: int, folder: str) -> None:
     failed(tmp_path, 1, rank, "IndexError: 7")
     alone = verdict(tmp_path)
-    succeeded(tmp_path, 2)
+    succeeded(tmp_path, folder)
     together = verdict(tmp_path)
     assert blamed(together) == blamed(alone)
     assert "IndexError: 7" in blamed(alone)[1]
