@@ -18,7 +18,7 @@ from hccl_kit.diagnosis.verdict.runs import has_failure
 
 _NOTES = re.compile(r"launcher_[0-9]{1,8}|facts_[0-9]{1,8}\.jsonl")
 _OF_RANK = re.compile(r"(?:step|error|rank|worker)_[0-9]{1,8}(?:\.json|\.log)?")
-_NAME = re.compile(r"(?:[0-9]{8}-[0-9]{6}-|slurm-[0-9]).+")
+_NAME = re.compile(r"(?:[0-9]{8}-[0-9]{6}-|slurm-[0-9]).*")
 """Of a folder that a launcher makes: its time and what makes it unique, or the job of Slurm."""
 _RESTART = re.compile(r"restart_[0-9]{1,7}")
 

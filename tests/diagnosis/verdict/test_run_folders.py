@@ -60,7 +60,7 @@ def test_the_run_that_failed_last_is_judged(tmp_path: Path) -> None:
     assert any("of other runs left out, of 2026-11-18" in note for note in diagnosis.notes)
 
 
-@pytest.mark.parametrize("folder", ["20261129-180200-20", "slurm-124"])
+@pytest.mark.parametrize("folder", ["20261129-180200-20", "slurm-4"])
 @pytest.mark.parametrize("rank", [0, 1])
 def test_a_later_run_that_succeeded_changes_nothing(tmp_path: Path, rank: int, folder: str) -> None:
     failed(tmp_path, 1, rank, "IndexError: 7")
