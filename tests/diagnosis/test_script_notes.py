@@ -48,6 +48,12 @@ def test_a_kill_has_one_text_and_one_fix_whatever_has_noted_it(tmp_path: Path, h
     assert "\nfix:          look for the out-of-memory killer on " in text
 
 
+@pytest.mark.parametrize(("code", "is_crash"), [(139, True), (134, True), (143, False), (7, False)])
+def test_a_crash_has_the_variable_that_prints_its_place(tmp_path: Path, code: int, *, is_crash: bool) -> None:
+    text = left(tmp_path, f"1767225600 exited 1 {code}\n1767225600 ending rank 1 {code}\n")
+    assert ("PYTHONFAULTHANDLER=1" in text) == is_crash
+
+
 def test_names_an_error_of_the_scheduler_of_msrun(tmp_path: Path) -> None:
     """It runs the program without the variables of a rank; the workers wait for it silently."""
     traceback = "Traceback (most recent call last):\n  File \"train.py\", line 4, in <module>\nKeyError: 'DEVICE_ID'\n"
