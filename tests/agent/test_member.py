@@ -21,7 +21,7 @@ def test_a_connection_that_is_reset_ends_the_ranks_without_a_traceback(tmp_path:
         words = [sys.executable, "-m", "hccl_kit.agent"]
         environ = {**os.environ, "PYTHONPATH": str(ROOT)}
         end = connection.fileno()
-        process = subprocess.Popen(words, stdin=end, stdout=end, stderr=subprocess.PIPE, env=environ)
+        process = subprocess.Popen(words, cwd=tmp_path, stdin=end, stdout=end, stderr=subprocess.PIPE, env=environ)
     with starter:
         starter.sendall(job.assignment.to_json().encode() + b"\n" + line(Start(0, None)))
         assert wait_until((tmp_path / "up").exists)
