@@ -30,6 +30,8 @@ _HEADLESS = re.compile(_FRAME.pattern + ", in ")
 """A frame of a traceback whose first lines were cut off. In dumps of stacks there is no comma after the number."""
 _LIBRARY = re.compile(r"(?:site|dist)-packages/|/lib/python[0-9.]{1,5}/|^<")
 """Files that are not the user's own code."""
+_WAITS = re.compile(r"/torch/(?:distributed|autograd)/|/torch_npu/|/mindspore/(?:common|communication|ops)/")
+"""Files of frameworks in which a rank may wait for others."""
 _RULE = re.compile(r"[-=]{4,}$")
 
 Who = tuple[int | None, int | None, str | None]
@@ -54,26 +56,27 @@ def _text(line: str) -> str:
 class _Traceback(NamedTuple):
     """A traceback from its first line on: the last frame of the user's own code, then the exception as far as it is.
 
-    `is_group`: it is a group of exceptions, whose first one is awaited.
+    `is_group`: it is a group of exceptions, whose first one is awaited. `waits`: see Fault.
     """
 
     line: int
     frame: str = ""
+    waits: bool = False
     raised: Noted | None = None
     headings: tuple[str, ...] = ()
     is_group: bool = False
 
+    def below(self, text: str) -> _Traceback:
+        """The traceback with a further frame."""
+        frame = _FRAME.match(text)
+        assert frame is not None
+        if _LIBRARY.search(frame["file"]):
+            return self._replace(waits=self.waits or _WAITS.search(frame["file"]) is not None)
+        return self._replace(frame=f"{PurePath(frame['file']).name}:{frame['line']}", waits=False)
+
 
 def _raised(noted: Noted, exception: re.Match[str]) -> Noted:
     return noted._replace(fact=of_exception(exception["name"].split(".")[-1], exception.string))
-
-
-def _own_frame(text: str) -> str:
-    """The place of a frame of the user's own code; "" for any other line."""
-    frame = _FRAME.match(text)
-    if frame is None or _LIBRARY.search(frame["file"]):
-        return ""
-    return f"{PurePath(frame['file']).name}:{frame['line']}"
 
 
 class Tracebacks:
@@ -103,13 +106,13 @@ class Tracebacks:
             return False
         if traceback.raised is not None:
             self._heading(process, traceback, text.strip(), line)
-        elif at := _own_frame(text):
-            self._open[process] = traceback._replace(frame=at)
+        elif _FRAME.match(text):
+            self._open[process] = traceback.below(text)
         elif text[0] not in " \t-":
             del self._open[process]
             if match := _EXCEPTION.match(text):
                 is_group = bool(match["group"])
-                self._open[process] = _Traceback(line, traceback.frame, _raised(noted, match), is_group=is_group)
+                self._open[process] = traceback._replace(line=line, raised=_raised(noted, match), is_group=is_group)
                 if not (is_group or text.rstrip().endswith(":")):
                     self._close(process)
                 return True
@@ -126,8 +129,8 @@ class Tracebacks:
 
     def _part(self, process: Who, group: _Traceback, record: Record, text: str) -> bool:
         """A line below a group of exceptions: the first one of the group tells more than the group."""
-        if at := _own_frame(text):
-            self._open[process] = group._replace(frame=at)
+        if _FRAME.match(text):
+            self._open[process] = group.below(text)
         elif (match := _EXCEPTION.match(text)) and group.raised:
             self._open[process] = group._replace(raised=_raised(group.raised, match), is_group=bool(match["group"]))
             if not match["group"]:
@@ -157,4 +160,5 @@ class Tracebacks:
         if traceback.headings:
             name = fault.text.strip().rstrip(":")
             fault = of_exception(name.split(".")[-1], f"{name}: {': '.join(traceback.headings)}")
-        self._faults.append(traceback.raised._replace(fact=fault._replace(raised_at=traceback.frame)))
+        fault = fault._replace(raised_at=traceback.frame, waits=traceback.waits)
+        self._faults.append(traceback.raised._replace(fact=fault))
