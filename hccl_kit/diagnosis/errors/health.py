@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from calendar import timegm
 from collections.abc import Iterator
 from functools import partial
 
 from hccl_kit.diagnosis.errors.message import LogMessage, address, card, rank, server
 from hccl_kit.diagnosis.errors.row import in_stage, known
 from hccl_kit.diagnosis.facts import Card, ErrorCqe, Fact, Heartbeat, Lost
+from hccl_kit.diagnosis.moments import time_of
 
 _STAGE = "an operator runs; HCCL's heartbeats between ranks"
 _LOST = (
@@ -68,14 +68,11 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 def _arrival(text: str | None) -> float | None:
     """The time that C's ctime prints, whatever the locale of this process is."""
     match = re.fullmatch(
-        r"\w{3} (\w{3}) {1,2}([0-9]{1,2}) ([0-9]{2}):([0-9]{2}):([0-9]{2}) ([0-9]{4})", (text or "").strip()
+        r"\w{3} (\w{3}) {1,2}([0-9]{1,2}) ([0-9]{2}:[0-9]{2}:[0-9]{2}) ([0-9]{4})", (text or "").strip()
     )
     if not match or match[1] not in _MONTHS:
         return None
-    day, hour, minute, second, year = (int(match[at]) for at in range(2, 7))
-    if not (1 <= day <= 31 and hour < 24 and minute < 60 and second < 61 and year >= 1970):
-        return None
-    return float(timegm((year, _MONTHS.index(match[1]) + 1, day, hour, minute, second, 0, 0, 0)))
+    return time_of(f"{match[4]}-{_MONTHS.index(match[1]) + 1:02}-{match[2]:0>2} {match[3]}", None, None)
 
 
 def _concluded(message: LogMessage, *, status: Lost) -> Iterator[Fact]:
