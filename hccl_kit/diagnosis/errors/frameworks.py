@@ -112,7 +112,7 @@ says: the other end is {peer}
 says: the status is {status}: 103900 refused argument or link, 103901 timeout, 103902 not connected, 503900 failed
 says: the transfer had not ended after {elapsed} ns
 says: the result is {result}
-""")._replace(causes=_LINK, tells_apart=_LINK_APART, fix=_LINK_FIX, needs_context=False),
+""")._replace(causes=_LINK, tells_apart=_LINK_APART, fix=_LINK_FIX),
     known(r"""frame
 an operator of HCCL failed inside a graph; the code near it has the reason
 line: call hccl op ?: ?(?P<operator>\w{1,60})[^\n]{0,80}load task fail
