@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from hccl_kit.base.message import Message
 from hccl_kit.base.wording import clauses
-from hccl_kit.diagnosis.facts import Evidence, Place, ProgramEnded, Setting
+from hccl_kit.diagnosis.facts import Evidence, Place, ProgramEnded
 from hccl_kit.diagnosis.verdict.assembly import assemble
 from hccl_kit.diagnosis.verdict.causes import cause_of
 from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause
@@ -14,7 +14,7 @@ from hccl_kit.diagnosis.verdict.causes.unknown import if_known, with_next_step
 from hccl_kit.diagnosis.verdict.clocks import AGREEMENT, Clocks, apart, estimate
 from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis, FirstFault, Moment, RankLine, Wait, where
 from hccl_kit.diagnosis.verdict.endings import ended
-from hccl_kit.diagnosis.verdict.job import Job, Rank
+from hccl_kit.diagnosis.verdict.job import Job, Rank, holders
 from hccl_kit.diagnosis.verdict.names import phrase
 from hccl_kit.diagnosis.verdict.records import Record
 from hccl_kit.diagnosis.verdict.run_folders import of_last_run
@@ -88,16 +88,11 @@ def _note_on_ends(ends: Clocks) -> tuple[str, ...]:
 
 def _differences(job: Job) -> tuple[str, ...]:
     """Settings that differ between ranks."""
-    holders: dict[str, dict[str, list[object]]] = {}
-    for rank in job.ranks:
-        for event in rank.events:
-            if isinstance(event.fact, Setting) and event.fact.name in _COMPARED:
-                holders.setdefault(event.fact.name, {}).setdefault(event.fact.value, []).append(rank.suspect)
     return tuple(
         Message(
             "diagnosis.differs", "{name} differs between ranks: {values}", name=name, values=clauses(sorted(values))
         )
-        for name, values in holders.items()
+        for name, values in holders(job.ranks, _COMPARED).items()
         if len(values) > 1
     )
 
