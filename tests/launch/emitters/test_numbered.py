@@ -15,8 +15,8 @@ import yaml
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.launch.emitters import emit as emit_of
-from hccl_kit.launch.emitters import kinds, manifest
-from hccl_kit.launch.emitters.kinds import EMITTERS
+from hccl_kit.launch.emitters import manifest
+from hccl_kit.launch.emitters.kinds import KINDS as EVERY_KIND
 from hccl_kit.launch.files import LaunchFile
 from hccl_kit.launch.plan import plan
 from hccl_kit.runtime.detect import detect
@@ -189,7 +189,7 @@ def test_kustomize_leaves_the_manifest_unchanged(kind: str, tmp_path: Path) -> N
     assert command_of(found) == argv
 
 
-LONGEST = {kind.name: 63 - len(kind.suffix(2)) for kind in kinds.KINDS}
+LONGEST = {kind: 63 - len(EVERY_KIND[kind].suffix(2)) for kind in KINDS}
 
 
 @pytest.mark.parametrize(
@@ -237,7 +237,7 @@ def test_a_table_that_is_too_large_even_compressed_is_refused(monkeypatch: pytes
 def test_a_job_number_sets_ports_and_timeouts(kind: str) -> None:
     made, file = planned(TWO)
     numbered = plan(TWO, made.command, [("HCCL_IF_BASE_PORT", "65280"), ("MASTER_PORT", "65392")])
-    documents = documents_of(EMITTERS[kind](numbered, file, image="x"))
+    documents = documents_of(emit_of(kind, numbered, file, image="x"))
     for pod in pods(documents):
         assert {"name": "HCCL_IF_BASE_PORT", "value": "65280"} in pod["containers"][0]["env"]
         assert "MASTER_PORT" not in {row["name"] for row in pod["containers"][0]["env"]}
