@@ -5,6 +5,7 @@ import inspect
 import pkgutil
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
@@ -44,8 +45,9 @@ def test_the_options_of_a_row_are_the_keywords_of_its_emit(launcher: str) -> Non
 
 def test_an_option_of_another_launcher_is_refused() -> None:
     for launcher, option in (("volcano", "table_map"), ("jobset", "product"), ("ascendjob", "resource")):
+        options: dict[str, Any] = {"image": "x", option: "910"}
         with pytest.raises(TypeError, match=f"{launcher} has no option '{option}'"):
-            emit(launcher, *planned(servers((0,))), image="x", **{option: "910"})
+            emit(launcher, *planned(servers((0,))), **options)
 
 
 def test_the_table_imports_no_emitter() -> None:
