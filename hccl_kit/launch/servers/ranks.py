@@ -17,7 +17,6 @@ from hccl_kit.agent.lines import (
     Describe,
     End,
     Failure,
-    Left,
     Order,
     Output,
     Ready,
@@ -249,10 +248,10 @@ class Servers:
             if server.ranks.issuperset(line.ranks):
                 self.hung_since = self.hung_since if self.hung else time.monotonic()
                 self.hung.append(line)
-        elif isinstance(line, Left):
+        elif isinstance(line, Gone):
             server.state = State.READY
-            if line.gone.first is None or line.gone.first.rank in server.ranks:
-                self.gone.append((time.monotonic() - line.age, line.gone))
+            if line.first is None or line.first.rank in server.ranks:
+                self.gone.append((time.monotonic() - line.age, line))
         else:
             _show(self.screen, server, line)
 
