@@ -52,7 +52,7 @@ def emit(launcher: str, plan: LaunchPlan, table: TableFile, /, **options: Any) -
     job = PodJob(KINDS[launcher], plan, table, **{"name": f"ascend{plan.size}p", **given})
     assert_accepted(job)
     source = by_given_table(job) if job.fixed_table else job.kind.source(job)
-    documents = [*source.first, *job.kind.objects(job, source), *source.documents]
+    documents = [*job.kind.objects(job, source), *source.documents]
     file = f"{launcher}{plan.size}p.yaml"
     shape = f"{counted(job.pods, 'pod')} with {counted(job.cards, 'card')} each"
     comment = [

@@ -30,15 +30,13 @@ _MAX_LABEL = 63
 class RankSource(NamedTuple):
     """Where the ranks of a pod come from: ConfigMaps, of which the last has the program, and lines of the comment.
 
-    `env` are variables of the pod, `table` refers to the ConfigMap of a rank table that it mounts, and `first` are
-    objects that must be there before the job.
+    `env` are variables of the pod, and `table` refers to the ConfigMap of a rank table that it mounts.
     """
 
     documents: list[Value]
     about: list[str]
     env: Sequence[Value] = ()
     table: Value | None = None
-    first: Sequence[Value] = ()
 
 
 class Kind(NamedTuple):

@@ -78,19 +78,11 @@ def by_given_table(job: PodJob) -> RankSource:
     return by_table(job, {"name": name}, about, key=key, given=[config])
 
 
-def by_table(
-    job: PodJob,
-    table: Value,
-    about: list[str],
-    *,
-    key: str = KEY,
-    given: Sequence[Value] = (),
-    first: Sequence[Value] = (),
-) -> RankSource:
+def by_table(job: PodJob, table: Value, about: list[str], *, key: str = KEY, given: Sequence[Value] = ()) -> RankSource:
     """By the host of the pod in the table, which is the file `key` of the ConfigMap to which `table` refers."""
     path = f"{TABLE_FOLDER}/{key}"
     made = program(job, "table", table=path, port=job.port, server=SERVER)
-    return RankSource([*given, made], about, [from_field(SERVER, "status.hostIP")], table, first)
+    return RankSource([*given, made], about, [from_field(SERVER, "status.hostIP")], table)
 
 
 def program(job: PodJob, source: str, **settings: Any) -> Value:

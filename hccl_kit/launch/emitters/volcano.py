@@ -14,22 +14,24 @@ pkg/controllers/job/state/running.go and restarting.go.
 from __future__ import annotations
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.launch.emitters import pod_program
 from hccl_kit.launch.emitters.kubernetes import Kind, PodJob, RankSource
 from hccl_kit.launch.emitters.manifest import Value, config_map
 from hccl_kit.launch.emitters.pod import template
+from hccl_kit.launch.emitters.pod_program import KEY, about_selected, by_table
 
 SUPER_PODS = ("a3",)
 """Products whose pods are placed by their annotation hccl/rankIndex."""
-INITIALIZING = '{"status":"initializing"}'
+INITIALIZING = {KEY: '{"status":"initializing"}'}
 
 
 def _source(job: PodJob) -> RankSource:
-    """The table that the operator writes; it would overwrite the given one under the name that it looks for."""
-    name = f"rings-config-{job.name}"
-    about = pod_program.about_selected(job, "its Ascend Operator writes the table that the ranks read.")
-    config = config_map(name, job.namespace, {pod_program.KEY: INITIALIZING}, job.ring)
-    return pod_program.by_table(job, {"name": name}, about, first=[config])
+    about = about_selected(job, "its Ascend Operator writes the table that the ranks read.")
+    return by_table(job, {"name": _config(job)}, about)
+
+
+def _config(job: PodJob) -> str:
+    """The ConfigMap that the operator writes; it would overwrite the given table under this name."""
+    return f"rings-config-{job.name}"
 
 
 def _objects(job: PodJob, source: RankSource) -> list[Value]:
@@ -51,7 +53,8 @@ def _objects(job: PodJob, source: RankSource) -> list[Value]:
         **({"plugins": {"hcclrank": []}} if job.product in SUPER_PODS else {}),
         "tasks": [{"name": "worker", "replicas": job.pods, "template": template(job, source, "Never")}],
     }
-    return [job.object("batch.volcano.sh/v1alpha1", "Job", spec, job.ring)]
+    made = job.object("batch.volcano.sh/v1alpha1", "Job", spec, job.ring)
+    return [made] if job.fixed_table else [config_map(_config(job), job.namespace, INITIALIZING, job.ring), made]
 
 
 def _notes(job: PodJob) -> list[str]:
