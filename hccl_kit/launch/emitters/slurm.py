@@ -94,7 +94,7 @@ def _environment(plan: LaunchPlan) -> list[str]:
 
 def _steps(plan: LaunchPlan, options: Options) -> list[str]:
     """How srun starts a task for each rank, and under MPI also one on each node."""
-    nodes, tasks = len(plan.nodes), options.parts[0].tasks
+    nodes, (tasks, *_) = len(plan.nodes), options.parts
     srun = "srun --kill-on-bad-exit=1 --wait=0 --export=ALL --cpu-bind=none"
     step = f"--nodes={nodes} --ntasks={nodes * tasks} --ntasks-per-node={tasks} --mpi=none"
     each = []
