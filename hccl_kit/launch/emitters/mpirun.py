@@ -81,7 +81,7 @@ def _script(plan: LaunchPlan, table: TableFile, name: str, hosts: str) -> Iterat
         of_the_ranks=" ".join(OF_THE_RANKS),
         variables=set_unless_set(plan.variables),
         port=servers.port(),
-        passed_on=[*_patterns(), *fragment("mpirun/variables")] if several else [],
+        passed_on=_passed_on() if several else [],
         node="-1" if several else "0",
         next_nodes=_next_nodes(plan) if several else [],
         largest=",".join(map(str, largest)),
@@ -90,13 +90,11 @@ def _script(plan: LaunchPlan, table: TableFile, name: str, hosts: str) -> Iterat
     )
 
 
-def _patterns() -> list[str]:
-    return [
-        "# Variables that go to the other hosts, as patterns of names, and which of these do so by --export only.",
-        f'hk_passed_on="@(\\\n{alternatives(PASSED_ON)})"',
-        f'hk_kept="@(\\\n{alternatives(name for name in KEPT if name not in _UNSET)})"',
-        f'hk_secret="*@({alternatives(SECRET_WORDS)})?(S)?([_0-9]*)"',
-    ]
+def _passed_on() -> Iterator[str]:
+    """Pass variables of this shell on to the other hosts."""
+    kept = alternatives(name for name in KEPT if name not in _UNSET)
+    secret = alternatives(SECRET_WORDS)
+    return fragment("mpirun/variables", passed_on=alternatives(PASSED_ON), kept=kept, secret=secret)
 
 
 def _next_nodes(plan: LaunchPlan) -> str:

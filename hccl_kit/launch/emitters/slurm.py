@@ -70,16 +70,11 @@ def _script(plan: LaunchPlan, table: TableFile, name: str, options: Options) -> 
     )
 
 
-def _kit(plan: LaunchPlan, options: Options) -> list[str]:
+def _kit(plan: LaunchPlan, options: Options) -> Iterable[str]:
     """The same by the kit, where what the user has asked of Slurm does not need srun alone."""
-    if not options.is_for_kit:
-        return []
     given = {"--framework": plan.framework, "--max-restarts": options.values.get("max-restarts")}
     more = "".join(f" {name} {value}" for name, value in given.items() if value)
-    return [
-        f"[[ -n ${{{SERVER}:-}} ]] || ! command -v hccl-kit >/dev/null ||",
-        f'    exec hccl-kit run "$hk_table" --slurm{more} -- "${{hk_command[@]}}"',
-    ]
+    return fragment("slurm/kit", options=more) if options.is_for_kit else ()
 
 
 def _environment(plan: LaunchPlan) -> list[str]:

@@ -369,14 +369,6 @@ def test_a_pod_waits_for_the_table_that_the_cluster_writes(kind: str, tmp_path: 
         assert (env.rank, env.device, env.master_addr) == (rank, rank % 2, "10.0.0.8")
 
 
-def test_ranks_get_a_fixed_table(tmp_path: Path) -> None:
-    cluster = Cluster(tmp_path, emit("jobset", *command(SHOW), fixed_table=True, host_network=True))
-    for host in ("10.0.0.2", "10.0.0.1"):
-        done = finish(cluster.start("node", {"status.hostIP": host}))
-        assert (done.returncode, done.stderr) == (0, "")
-    assert [detect(told(tmp_path, rank)).env.local_rank for rank in range(4)] == [0, 1, 0, 1]
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_pod_without_its_controller_prints_an_error(kind: str, tmp_path: Path) -> None:
     cluster = Cluster(tmp_path, emit(kind, *command(SHOW), framework="pytorch"))
