@@ -116,10 +116,11 @@ def known_launcher(name: str) -> str:
 def emit(launcher: str, plan: LaunchPlan, table: TableFile, **options: object) -> tuple[LaunchFile, ...]:
     """The files that start `plan`.
 
-    Raises KitError if there is no such launcher, an option is not accepted, or the plan lacks a command, and TypeError
-    for an option of another launcher.
+    Raises KitError if there is no such launcher, an option is not accepted, the plan lacks a command, or the table is
+    named with a folder, and TypeError for an option of another launcher.
     """
     row = LAUNCHERS[known_launcher(launcher)]
+    table.assert_is_name()
     if not plan.command and not row.takes_command:
         raise KitError("launch.emitters.no-command", "the plan has no command for the ranks")
     names = {option.name for option in row.options} | ({"product"} if row.needs_product else set())
