@@ -130,7 +130,6 @@ class Attempt:
         self.logs = {rank: Log(self.folder, rank, assignment.limits.log_limit) for rank in self.cards}
         self.prefixed = {rank: self._prefixed(rank) for rank in self.cards} if assignment.limits.prefix else {}
         self.codes: dict[int, int] = {}
-        self.written: float | None = None
         self.progress = evidence.Progress(self.folder, assignment.limits.heartbeat)
         self.ranks = Ranks(selector, self.show)
         self.guard = Guarded(assignment.mark, assignment.environ)
@@ -174,8 +173,10 @@ class Attempt:
             log.close()
         step = evidence.furthest(self.folder, self.cards)
         error = evidence.earliest_error(self.folder, self.cards)
-        self.written = error.time if error else None
-        return Gone(step, Exited(error.rank, self.codes.get(error.rank, 0)) if error else None)
+        if error is None:
+            return Gone(step)
+        first = Exited(error.rank, self.codes.get(error.rank, 0))
+        return Gone(step, first, max(0.0, time.time() - error.time))
 
     def failure(self, cause: Exited | Hung, *, is_shown: bool) -> str:
         """What is said of a job that has failed; `is_shown`: the output of the rank ends the screen."""

@@ -72,11 +72,12 @@ class Gone(NamedTuple):
     """No process of the ranks is left.
 
     `step` is the furthest that a rank has counted, None if none counts. `first` is the rank that failed first by what
-    the ranks have written, if they have; its code is 0 if it did not end by itself.
+    the ranks have written, if they have; its code is 0 if it did not end by itself. `age` are the seconds since then.
     """
 
     step: int | None
     first: Exited | None = None
+    age: float = 0.0
 
 
 class Due(NamedTuple):

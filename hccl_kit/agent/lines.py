@@ -48,7 +48,7 @@ class End(NamedTuple):
     """The job is over."""
 
 
-# Reports, besides Exited and Hung.
+# Reports, besides Exited, Hung and Gone.
 class Ready(NamedTuple):
     """The agent has its assignment; `is_here`: it sees the log folder of the starter."""
 
@@ -81,13 +81,6 @@ class Said(NamedTuple):
     to: int
 
 
-class Left(NamedTuple):
-    """Nothing is left of the ranks: `gone`, and the seconds since the first failed by what it wrote."""
-
-    gone: Gone
-    age: float
-
-
 class Failure(NamedTuple):
     """The answer to Describe."""
 
@@ -95,7 +88,7 @@ class Failure(NamedTuple):
 
 
 Order = Union[Start, Send, PassOn, Clear, Note, Describe, End]  # noqa: UP007 - Python 3.8
-Report = Union[Ready, Refused, Started, Exited, Hung, Output, Said, Left, Failure]  # noqa: UP007
+Report = Union[Ready, Refused, Started, Exited, Hung, Output, Said, Gone, Failure]  # noqa: UP007
 
 
 def line(message: Order | Report) -> bytes:
@@ -138,7 +131,7 @@ def order(text: bytes) -> Order:
 
 def report(text: bytes) -> Report:
     """The report of a line from another host. Raises ValueError."""
-    made: Report = _message(Ready, Refused, Started, Exited, Hung, Output, Said, Left, Failure)(_json(text))
+    made: Report = _message(Ready, Refused, Started, Exited, Hung, Output, Said, Gone, Failure)(_json(text))
     return made
 
 
@@ -203,7 +196,6 @@ _FORMS: dict[Any, tuple[_Form, ...]] = {
     Hung: (_ranks, _COUNT),
     Output: (_RANK, _data),
     Said: (_TEXT, lambda value: 1 if value == 1 else 2),
-    Left: (_message(Gone), _value(float, 10**18)),
-    Gone: (_perhaps(_COUNT), _perhaps(_message(Exited))),
+    Gone: (_perhaps(_COUNT), _perhaps(_message(Exited)), _value(float, 10**18)),
     Failure: (_TEXT,),
 }

@@ -21,7 +21,6 @@ from hccl_kit.agent.lines import (
     SIGN,
     SILENCE,
     End,
-    Left,
     Lines,
     PassOn,
     Ready,
@@ -39,7 +38,6 @@ from hccl_kit.agent.texts import phrase
 
 if TYPE_CHECKING:
     from hccl_kit.agent.assignment import Assignment
-    from hccl_kit.agent.job import Event
     from hccl_kit.agent.lines import Order, Report
 
 OVER, ABANDONED = 0, 1
@@ -109,7 +107,8 @@ class Member:
                     return OVER
             if self.has_ranks:
                 for event in self.server.events():
-                    self.tell(event)
+                    if isinstance(event, (Exited, Hung, Gone)):
+                        self.reports.send(event)
             now = time.monotonic()
             if now - self.told > SIGN:
                 self.told = now
@@ -146,14 +145,6 @@ class Member:
             answer = Refused(str(error))
         if answer:
             self.reports.send(answer)
-
-    def tell(self, event: Event) -> None:
-        """Report what has happened."""
-        if isinstance(event, Gone):
-            written = self.server.attempt.written
-            self.reports.send(Left(event, max(0.0, time.time() - written) if written else 0.0))
-        elif isinstance(event, (Exited, Hung)):
-            self.reports.send(event)
 
     def abandon(self) -> None:
         """The starter is lost: end the ranks."""

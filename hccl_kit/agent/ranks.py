@@ -9,7 +9,7 @@ import subprocess
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO
 
 from hccl_kit.agent.assignment import AssignedRank
 from hccl_kit.agent.guard import all_processes
@@ -18,13 +18,6 @@ from hccl_kit.agent.output import CHUNK
 
 NOT_FOUND, NOT_EXECUTABLE = 127, 126
 """Exit codes of a shell whose command is not there, or cannot be executed."""
-
-
-class RunningRank(NamedTuple):
-    """A process, and the end of the pipe from which its output is read."""
-
-    process: subprocess.Popen[bytes]
-    pipe: int
 
 
 class Ranks:
@@ -37,7 +30,7 @@ class Ranks:
     def __init__(self, selector: selectors.BaseSelector, show: Callable[[int, bytes], None]) -> None:
         self.selector = selector
         self.show = show
-        self.running: dict[int, RunningRank] = {}
+        self.running: dict[int, subprocess.Popen[bytes]] = {}
         self.exited: set[int] = set()
         self.not_started: list[Exited] = []
 
@@ -48,35 +41,33 @@ class Ranks:
 
         None if the command cannot be executed, which is an exit.
         """
-        read_end, write_end = os.pipe()
         try:
             with _bound(cores):
                 process = subprocess.Popen(
                     list(command),
                     env=environ,
                     stdin=subprocess.DEVNULL,
-                    stdout=write_end,
+                    stdout=subprocess.PIPE,
                     stderr=subprocess.STDOUT,
+                    bufsize=0,
                     start_new_session=True,
                 )
         except OSError as error:
-            os.close(read_end)
             self.show(rank.rank, _why(error, next(iter(command))).encode("utf-8", "backslashreplace"))
             code = NOT_FOUND if isinstance(error, FileNotFoundError) else NOT_EXECUTABLE
             self.not_started.append(Exited(rank.rank, code))
             return None
-        finally:
-            os.close(write_end)
-        os.set_blocking(read_end, False)
-        self.running[rank.rank] = RunningRank(process, read_end)
-        self.selector.register(read_end, selectors.EVENT_READ, lambda: self.listen(rank.rank))
+        self.running[rank.rank] = process
+        pipe = self._pipe(rank.rank)
+        os.set_blocking(pipe.fileno(), False)
+        self.selector.register(pipe, selectors.EVENT_READ, lambda: self.listen(rank.rank))
         return process.pid
 
     def listen(self, rank: int) -> None:
         """Pass on what a rank has printed."""
-        pipe = self.running[rank].pipe
+        pipe = self._pipe(rank)
         try:
-            data = os.read(pipe, CHUNK)
+            data = os.read(pipe.fileno(), CHUNK)
         except BlockingIOError:
             return
         if data:
@@ -87,10 +78,10 @@ class Ranks:
     def ended(self) -> list[Exited]:
         """The ranks that have ended since the last call. What was killed comes first: others fail because of it."""
         exited, self.not_started = self.not_started, []
-        for rank, running in self.running.items():
+        for rank, process in self.running.items():
             if rank in self.exited:
                 continue
-            status = os.waitid(os.P_PID, running.process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            status = os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
             if status is not None:
                 self.exited.add(rank)
                 is_code = status.si_code == os.CLD_EXITED
@@ -100,29 +91,35 @@ class Ranks:
     def stopped(self) -> list[int]:
         """The ranks of which a process is stopped, as by SIGSTOP or a debugger."""
         sessions = {entry.session for entry in all_processes() if entry.state in "Tt"}
-        return [rank for rank, running in self.running.items() if running.process.pid in sessions]
+        return [rank for rank, process in self.running.items() if process.pid in sessions]
 
     def send(self, number: int, *, to_leaders: bool = False) -> None:
         """Send a signal to every process of the ranks, or to the ranks themselves; a stopped one is continued."""
-        for running in self.running.values():
+        for process in self.running.values():
             send = os.kill if to_leaders else os.killpg
             with suppress(OSError):  # all have ended
-                send(running.process.pid, number)
+                send(process.pid, number)
                 if number != signal.SIGUSR1:
-                    send(running.process.pid, signal.SIGCONT)
+                    send(process.pid, signal.SIGCONT)
 
     def close(self) -> None:
         """Pass on the rest of the output, and reap the ranks."""
-        for rank, running in self.running.items():
-            while running.pipe in self.selector.get_map():
+        for rank, process in self.running.items():
+            pipe = self._pipe(rank)
+            while pipe in self.selector.get_map():
                 self.listen(rank)
-                if not _has_more(running.pipe):
-                    self.selector.unregister(running.pipe)
-            os.close(running.pipe)
+                if not _has_more(pipe):
+                    self.selector.unregister(pipe)
+            pipe.close()
             try:
-                running.process.wait(0)
+                process.wait(0)
             except subprocess.TimeoutExpired:  # it hangs in a driver; its number is not used again
-                running.process.returncode = -signal.SIGKILL
+                process.returncode = -signal.SIGKILL
+
+    def _pipe(self, rank: int) -> IO[bytes]:
+        pipe = self.running[rank].stdout
+        assert pipe
+        return pipe
 
 
 @contextmanager
@@ -146,7 +143,7 @@ def _why(error: OSError, program: str) -> str:
     return f"cannot start: {error}{advice}\n"
 
 
-def _has_more(pipe: int) -> bool:
+def _has_more(pipe: IO[bytes]) -> bool:
     with selectors.DefaultSelector() as now:
         now.register(pipe, selectors.EVENT_READ)
         return bool(now.select(0))

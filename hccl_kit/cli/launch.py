@@ -38,9 +38,9 @@ from hccl_kit.cli.command import (
 from hccl_kit.cli.options import add_force, add_framework, add_job, add_output_folder
 from hccl_kit.cli.output_files import OutputFile, check_folder, show_files, write_files
 from hccl_kit.cli.tables import SIMULATED, rule_warning, table_file
-from hccl_kit.launch.emitters import LAUNCHERS, PLACES, Launcher, emit, known_launcher, numbered
+from hccl_kit.launch.emitters import LAUNCHERS, PLACES, Launcher, emit, known_launcher
 from hccl_kit.launch.emitters.bash import is_unedited
-from hccl_kit.launch.emitters.hardware import HARDWARE, hardware_of
+from hccl_kit.launch.emitters.hardware import HARDWARE, RESOURCE, hardware_of
 from hccl_kit.launch.emitters.options import Option
 from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.hccl_variables import script_variables
@@ -235,7 +235,7 @@ def _with_cards(request: LaunchRequest, table: RankTable) -> tuple[Mapping[str, 
         default = Message(
             "cli.launch.default",
             "resource: {name} (default; --resource NAME for other cards)",
-            name=numbered.RESOURCE,
+            name=RESOURCE,
         )
         return options, [default]
     if name not in HARDWARE:

@@ -4,8 +4,7 @@ import json
 
 import pytest
 
-from hccl_kit.launch.emitters import ascendjob, volcano
-from hccl_kit.launch.emitters.kinds import EMITTERS
+from hccl_kit.launch.emitters import emit
 from tests.distributed.jobs import Job
 from tests.launch.manifests import Cluster
 from tests.launch.ways import planned, servers
@@ -20,7 +19,7 @@ HERE = {"PYTHONPATH": str(ROOT)}
 @pytest.mark.long
 def test_trains_with_a_scheduler_and_a_worker_with_two_cards(job: Job) -> None:
     plan, table = planned(servers(range(2)), *job.train("train.max_steps=3"))
-    cluster = Cluster(job.folder, ascendjob.emit(plan, table, image="train", product="910"))
+    cluster = Cluster(job.folder, emit("ascendjob", plan, table, image="train", product="910"))
     port = free_port()
     pods = [
         cluster.start(kind, {}, HERE | by_the_operator(role, port))
@@ -47,7 +46,9 @@ def by_the_operator(role: str, port: int) -> dict[str, str]:
 @pytest.mark.long
 def test_trains_in_two_volcano_pods_with_one_card_each(job: Job) -> None:
     plan, table = planned(servers((0,), (0,)), *job.train("train.max_steps=3"))
-    cluster = Cluster(job.folder, volcano.emit(plan, table, image="train", product="910", name=f"train{free_port()}"))
+    cluster = Cluster(
+        job.folder, emit("volcano", plan, table, image="train", product="910", name=f"train{free_port()}")
+    )
     hosts = ("127.0.0.1", "127.0.0.2")
     pods = [cluster.start("worker", {"status.hostIP": host}, HERE) for host in hosts]
     listed = [
@@ -65,7 +66,7 @@ def test_trains_in_two_volcano_pods_with_one_card_each(job: Job) -> None:
 @pytest.mark.long
 def test_trains_in_two_numbered_pods_without_a_table(job: Job) -> None:
     plan, table = planned(servers((0,), (0,)), *job.train("train.max_steps=3"))
-    cluster = Cluster(job.folder, EMITTERS["lws"](plan, table, image="train", name=f"train{free_port()}"))
+    cluster = Cluster(job.folder, emit("lws", plan, table, image="train", name=f"train{free_port()}"))
     group = {"LWS_LEADER_ADDRESS": "localhost", "LWS_GROUP_SIZE": "2"}
     pods = [cluster.start("worker", {}, HERE | group | {"LWS_WORKER_INDEX": str(number)}) for number in range(2)]
     for pod in pods:

@@ -3,10 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from hccl_kit.launch.emitters.kinds import EMITTERS
 from tests.launch.manifests import Templates, Value, job_of, templates_in
-
-KINDS = sorted(EMITTERS)
 
 
 class PodFacts(NamedTuple):
@@ -77,6 +74,7 @@ INDEX = {
     "trainjob": "JOB_COMPLETION_INDEX",
 }
 """The variable with the number of a pod."""
+KINDS = sorted(INDEX)
 _PODS = {"rayjob": _rayjob, "jobset": _jobset, "lws": _lws, "pytorchjob": _pytorchjob, "trainjob": _trainjob}
 
 

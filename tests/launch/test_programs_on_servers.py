@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from hccl_kit.agent.machine import threads
-from hccl_kit.launch.emitters import mpirun, slurm
-from hccl_kit.launch.emitters.kinds import EMITTERS
+from hccl_kit.launch.emitters import emit, mpirun, slurm
 from tests.lab.hosts import Hosts, hosts, needs_hosts
 from tests.lab.slurm import Cluster, cluster, needs_slurm
 from tests.launch import manifests
@@ -69,7 +68,7 @@ PODS = [("jobset", "lightning"), ("lws", "ddp"), ("pytorchjob", "trainer"), ("tr
 @pytest.mark.parametrize(("kind", "name"), PODS)
 def test_in_pods(tmp_path: Path, kind: str, name: str) -> None:
     plan, table = planned(servers((0, 1), (0, 1)), *program(tmp_path, name), framework="pytorch")
-    pods = manifests.Cluster(tmp_path, EMITTERS[kind](plan, table, image="x", name="train"))
+    pods = manifests.Cluster(tmp_path, emit(kind, plan, table, image="x", name="train"))
     with hosts(2) as lab:
         lab.add_name(0, address_of(kind, "train"))
         running = []

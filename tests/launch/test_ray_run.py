@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from hccl_kit.agent.machine import threads
-from hccl_kit.launch.emitters.kinds import EMITTERS
+from hccl_kit.launch.emitters import emit
 from hccl_kit.runtime.detect import detect
 from hccl_kit.runtime.worker_env import TABLE_TIMEOUT
 from tests.lab.hosts import needs_hosts
@@ -56,7 +56,7 @@ def start(
 ) -> subprocess.Popen[str]:
     """Start the entry point, with `timeout` seconds for servers to join; its ranks run in `folder`."""
     plan, table = planned(servers(*[range(2)] * pods), *argv, framework="pytorch")
-    files = manifests.Cluster(folder, EMITTERS["rayjob"](plan, table, image="x", name="train"))
+    files = manifests.Cluster(folder, emit("rayjob", plan, table, image="x", name="train"))
     program = files.mount("train-start", "/hccl-kit")
     # The nodes of Ray have another working folder than this job, as in pods.
     inside = ["sh", "-c", 'cd "$0" && exec "$@"', str(folder), *argv]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hccl_kit import __version__
-from hccl_kit.launch.emitters.kinds import EMITTERS
+from hccl_kit.launch.emitters import emit
 from hccl_kit.runtime.worker_env import LOG_DIR, PLOGS
 from tests.agent.test_standalone import interpreters
 from tests.lab.hosts import needs_hosts
@@ -22,7 +22,7 @@ from tests.waiting import wait_until
 
 def cluster(folder: Path, program: str, **options: Any) -> Cluster:
     plan, table = planned(servers(range(2)), *command(program), framework="pytorch")
-    return Cluster(folder, EMITTERS["jobset"](plan, table, **{"image": "x", "name": "train", **options}))
+    return Cluster(folder, emit("jobset", plan, table, **{"image": "x", "name": "train", **options}))
 
 
 def start(pods: Cluster, **environ: str) -> subprocess.Popen[str]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from hccl_kit.launch.emitters.kinds import EMITTERS
+from hccl_kit.launch.emitters import emit
 from hccl_kit.pod import ray
 from hccl_kit.runtime.detect import detect
 from tests.launch.jobs import clean_environ
@@ -36,7 +36,7 @@ class Head:
 
     def __init__(self, folder: Path, argv: Sequence[str], fake: dict[str, Any], *, timeout: str = "1800") -> None:
         plan, table = planned(servers(range(2), range(2)), *argv, framework="pytorch")
-        cluster = Cluster(folder, EMITTERS["rayjob"](plan, table, image="x", name="train"))
+        cluster = Cluster(folder, emit("rayjob", plan, table, image="x", name="train"))
         programs = cluster.mount("train-start", "/hccl-kit")
         self.log = folder / "ray.log"
         more = {"RAY_FAKE": json.dumps({"addresses": ADDRESSES, **fake}), "RAY_FAKE_LOG": str(self.log)}

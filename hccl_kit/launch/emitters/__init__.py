@@ -1,11 +1,12 @@
 """The launchers: a row for each, and a function `emit` that turns a plan into files.
 
-It is in a module of the same name; those of controllers that number the pods are in `kinds`.
+It is in a module of the same name; that of the kinds of jobs in pods is in `kinds`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -116,19 +117,21 @@ def emit(launcher: str, plan: LaunchPlan, table: TableFile, **options: object) -
     """The files that start `plan`.
 
     Raises KitError if there is no such launcher, an option is not accepted, the plan lacks a command, or the table is
-    named with a folder.
+    named with a folder, and TypeError for an option of another launcher.
     """
     row = LAUNCHERS[known_launcher(launcher)]
     table.assert_is_name()
     if not plan.command and not row.takes_command:
         raise KitError("launch.emitters.no-command", "the plan has no command for the ranks")
+    names = {option.name for option in row.options} | ({"product"} if row.needs_product else set())
+    if unknown := sorted(options.keys() - names):
+        raise TypeError(f"{launcher} has no option {unknown[0]!r}")
     assert_accepted(row.options, options)
     return emitter_of(row)(plan, table, **options)
 
 
 def emitter_of(row: Launcher) -> Callable[..., tuple[LaunchFile, ...]]:
     """The function `emit` of a launcher, whose module is loaded now."""
-    is_kind = row.options is NUMBERED
-    module = import_module(f"{__name__}.{'kinds' if is_kind else row.name}")
-    function: Callable[..., tuple[LaunchFile, ...]] = module.EMITTERS[row.name] if is_kind else module.emit
-    return function
+    module = import_module(f"{__name__}.{'kinds' if row.runs_pods else row.name}")
+    function: Callable[..., tuple[LaunchFile, ...]] = module.emit
+    return partial(function, row.name) if row.runs_pods else function

@@ -17,6 +17,8 @@ class Hardware(NamedTuple):
     accelerator: str | None = None
 
 
+RESOURCE = "huawei.com/Ascend910"
+"""The cards where no product is known."""
 HARDWARE: Mapping[str, Hardware] = {
     "910": Hardware("huawei.com/Ascend910", "ascend-910", "module"),
     "a2": Hardware("huawei.com/Ascend910", "ascend-910b", "module-910b-8"),

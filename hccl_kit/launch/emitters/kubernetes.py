@@ -1,72 +1,123 @@
-"""What the manifests for Kubernetes share: names, the pod of a server, and the program that it runs.
+"""A job in pods of Kubernetes: a pod for each server of a plan, which starts a rank on each of its cards.
 
-Nothing is passed to a shell: the container runs `hccl_kit.pod` in Python, which executes the command. All other values
-are quoted by the YAML writer.
+A kind of job is a `Kind`: what its controller sets in the pods, and the objects around them. The kinds share the rest.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, NamedTuple
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.frameworks import FRAMEWORKS
 from hccl_kit.base.network import port_of_digest
-from hccl_kit.base.wording import counted
-from hccl_kit.launch.emitters import pod_options
-from hccl_kit.launch.emitters.hardware import Hardware
-from hccl_kit.launch.emitters.manifest import Value, to_yaml, verb
-from hccl_kit.launch.emitters.pod_options import Volume, mounted
-from hccl_kit.launch.files import LaunchFile
+from hccl_kit.launch.emitters.hardware import RESOURCE, Hardware, hardware_of
+from hccl_kit.launch.emitters.manifest import Value
+from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.plan import LaunchPlan
 from hccl_kit.table.document import shown
 
-CONTAINER = "ascend"
-"""The name of the container that the Ascend Operator looks for."""
-PORT_NAME = "ascendjob-port"
 RING_LABEL = "ring-controller.atlas"
 """The label with the chip type, on the job, its pods and the ConfigMap of the table."""
-JOB_LABEL = "hccl-kit/job"
-"""The label of pods with cards, of which a server runs at most one."""
+QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 PROGRAM_FOLDER = "/hccl-kit"
 PROGRAM, SETTINGS = f"{PROGRAM_FOLDER}/agent.pyz", f"{PROGRAM_FOLDER}/job.json"
-TABLE_FOLDER = "/user/serverid/devindex/config"
-"""Where the HCCL Controller and the Ascend Operator expect the ConfigMap of the table."""
-DRIVER, SHARED_MEMORY = "/usr/local/Ascend/driver", "/dev/shm"  # noqa: S108 - the latter is for data loaders
-_RESERVED = (PROGRAM_FOLDER, TABLE_FOLDER, DRIVER, SHARED_MEMORY, pod_options.LOG_FOLDER)
 _MAX_LABEL = 63
+
+
+class RankSource(NamedTuple):
+    """Where the ranks of a pod come from: ConfigMaps, of which the last has the program, and lines of the comment.
+
+    `env` are variables of the pod, and `table` refers to the ConfigMap of a rank table that it mounts.
+    """
+
+    documents: list[Value]
+    about: list[str]
+    env: Sequence[Value] = ()
+    table: Value | None = None
+
+
+class Kind(NamedTuple):
+    """A kind of job: its objects, where a pod without a given table finds its ranks, and names.
+
+    `suffix` is the longest end of the name of a pod. `pod_index`, `address` and `pod_count` are the variables of a pod
+    with its number, the address of pod 0 and, if there is one, the number of pods, which its controller, called
+    `title`, sets; `env` sets those that it does not. `restarts_all`: after a failure, it can start all pods again.
+    `by_product`: the product decides on the cards. `on_hosts`: pods are in the network of their hosts in any case.
+    """
+
+    name: str
+    objects: Callable[[PodJob, RankSource], list[Value]]
+    source: Callable[[PodJob], RankSource]
+    suffix: Callable[[int], str] = lambda pods: max("-scheduler-0", f"-worker-{pods}", key=len)
+    title: str = ""
+    pod_index: str = ""
+    address: str = ""
+    pod_count: str = ""
+    env: tuple[Value, ...] = ()
+    framework: str = FRAMEWORKS[0]
+    container: str = "ascend"
+    port: int = 0
+    """The port of rank 0; 0: it follows from the name of the job."""
+    port_name: str = "rank-0"
+    table_volume: str = "rank-table"
+    kubectl: str = ""
+    """What kubectl calls it, if that is not its name."""
+    restarts_all: bool = True
+    by_product: bool = False
+    on_hosts: bool = False
+    settings: Callable[[PodJob], Mapping[str, Any]] = lambda _: {}
+    """Further settings of `hccl_kit.pod`."""
+    notes: Callable[[PodJob], Sequence[str]] = lambda _: ()
+    """Further lines of the comment."""
 
 
 @dataclass(frozen=True, slots=True)
 class PodJob:
-    """A job of `pods` pods with `cards` cards each; every rank runs `command`, of `framework`, with `variables`.
+    """A job of this kind; the keywords are options of its launcher, and the product."""
 
-    `resources` are processors and memory of a pod with cards. `image_has_kit`: the pods run the kit of the image.
-    """
-
+    kind: Kind
+    plan: LaunchPlan
+    table: TableFile
+    _: KW_ONLY
     name: str
-    namespace: str
-    image: str
-    hardware: Hardware
-    command: tuple[str, ...]
-    pods: int
-    cards: int
-    variables: tuple[tuple[str, str], ...] = ()
-    framework: str | None = None
-    volumes: tuple[Volume, ...] = ()
-    log_volume: Volume | None = None
-    resources: Mapping[str, str] = field(default_factory=dict)
+    image: str = ""
+    namespace: str = "default"
+    volumes: str | None = None
+    log_volume: str | None = None
+    cpus: str | None = None
+    memory: str | None = None
     image_has_kit: bool = False
+    host_network: bool = False
+    fixed_table: bool = False
+    product: str | None = None
+    resource: str = RESOURCE
+    kueue_queue: str | None = None
+    kueue_topology: str | None = None
+    max_restarts: str | None = None
+    table_map: str | None = None
 
     @property
-    def program(self) -> list[str]:
-        """The words that start the program of a pod; those of the ranks' command follow."""
-        return ["python3", "-I", *(["-m", "hccl_kit.pod"] if self.image_has_kit else [PROGRAM]), SETTINGS]
+    def pods(self) -> int:
+        """The number of pods with cards."""
+        return len(self.plan.nodes)
 
     @property
-    def shape(self) -> str:
-        """The pods and their cards in words."""
-        return f"{counted(self.pods, 'pod')} with {counted(self.cards, 'card')} each"
+    def cards(self) -> int:
+        """The cards of each pod (HK530)."""
+        return len(self.plan.nodes[0].workers)
+
+    @property
+    def framework(self) -> str:
+        """The framework of the ranks."""
+        return self.plan.framework or self.kind.framework
+
+    @property
+    def hardware(self) -> Hardware:
+        """The cards. Raises KitError if the product decides on them, and is not known."""
+        return hardware_of(self.product) if self.kind.by_product else Hardware(self.resource)
 
     @property
     def ring(self) -> dict[str, str]:
@@ -74,134 +125,38 @@ class PodJob:
         return {RING_LABEL: self.hardware.ring} if self.hardware.ring else {}
 
     @property
+    def on_hosts(self) -> bool:
+        """Whether pods are in the network of their hosts."""
+        return self.host_network or self.kind.on_hosts
+
+    @property
+    def restarts(self) -> int:
+        """How often the controller starts all pods again."""
+        return int(self.max_restarts or 0)
+
+    @property
     def port(self) -> int:
-        """A port for rank 0, which follows from the name, so that jobs that share a host differ."""
-        return port_of_digest(hashlib.sha256(f"{self.namespace}/{self.name}".encode()).hexdigest())
+        """The port of rank 0; one that follows from the name differs between jobs that share a host."""
+        digest = hashlib.sha256(f"{self.namespace}/{self.name}".encode()).hexdigest()
+        return self.plan.master_port or self.kind.port or port_of_digest(digest)
 
+    @property
+    def program(self) -> list[str]:
+        """The words that start the program of a pod; those of the ranks' command follow."""
+        return ["python3", "-I", *(["-m", "hccl_kit.pod"] if self.image_has_kit else [PROGRAM]), SETTINGS]
 
-def pod_job(
-    plan: LaunchPlan,
-    *,
-    hardware: Hardware,
-    name: str | None = None,
-    image: str = "",
-    namespace: str = "default",
-    image_has_kit: bool = False,
-    volumes: str | None = None,
-    log_volume: str | None = None,
-    cpus: str | None = None,
-    memory: str | None = None,
-    suffix: str = "",
-) -> PodJob:
-    """The job of a plan whose nodes have equally many cards (HK530), with the options of all launchers with pods.
+    @property
+    def program_map(self) -> str:
+        """The name of the ConfigMap with the program of a pod."""
+        return f"{self.name}-start"
 
-    `suffix` is the longest end of a pod's name; without it, that of the Ascend Operator and of Volcano. Raises
-    KitError if an option is not accepted.
-    """
-    name = f"ascend{plan.size}p" if name is None else name
-    longest = _MAX_LABEL - len(suffix or max("-scheduler-0", f"-worker-{len(plan.nodes)}", key=len))
-    if len(name) > longest:
-        raise KitError(
-            "launch.kubernetes.name-too-long",
-            "--name is {name}; accepted: at most {longest} characters, since pod names start with it",
-            name=shown(name),
-            longest=longest,
-        )
-    if not image:
-        raise KitError(
-            "launch.kubernetes.container-image-missing",
-            "the container image is missing",
-            fix="--image REGISTRY/NAME:TAG",
-        )
-    return PodJob(
-        name=name,
-        namespace=namespace,
-        image=image,
-        hardware=hardware,
-        command=plan.command,
-        pods=len(plan.nodes),
-        cards=len(plan.nodes[0].workers),
-        variables=plan.variables_of_hccl,
-        framework=plan.framework,
-        volumes=pod_options.volumes(volumes, _RESERVED),
-        log_volume=pod_options.log_volume(log_volume),
-        resources={name: text for name, text in (("cpu", cpus), ("memory", memory)) if text is not None},
-        image_has_kit=image_has_kit,
-    )
-
-
-def pod(
-    job: PodJob,
-    *,
-    port: int,
-    env: Sequence[Value] = (),
-    volumes: Sequence[tuple[Value, str]] = (),
-    container: str = CONTAINER,
-    port_name: str = PORT_NAME,
-    has_cards: bool = True,
-    host_network: bool = False,
-) -> Value:
-    """The pod of a server, with further variables `env` and further `volumes` with their mount paths.
-
-    The last lines of its log, where the agent reports a failure, are its termination message.
-    """
-    every, cards = _volumes(job, volumes), {job.hardware.resource: job.cards, **job.resources}
-    variables = [*env, *_variables(job, has_cards=has_cards, host_network=host_network)]
-    return {
-        **({"hostNetwork": True, "dnsPolicy": "ClusterFirstWithHostNet"} if host_network else {}),
-        **(_nodes(job) if has_cards else {}),
-        "automountServiceAccountToken": False,
-        "containers": [
-            {
-                "name": container,
-                "image": job.image,
-                "imagePullPolicy": "IfNotPresent",
-                "command": job.program,
-                "args": [unexpanded(word) for word in job.command],
-                **({"env": variables} if variables else {}),
-                "ports": [{"containerPort": port, "name": port_name}],
-                "terminationMessagePolicy": "FallbackToLogsOnError",
-                "volumeMounts": [mount for _, mount in every],
-                **({"resources": {"requests": cards, "limits": cards}} if has_cards else {}),
-            }
-        ],
-        "volumes": [volume for volume, _ in every],
-    }
-
-
-def _volumes(job: PodJob, further: Sequence[tuple[Value, str]]) -> list[Volume]:
-    return [
-        program_volume(job),
-        *(mounted(volume, path) for volume, path in further),
-        *job.volumes,
-        *([job.log_volume] if job.log_volume else []),
-        mounted({"name": "ascend-driver", "hostPath": {"path": DRIVER}}, DRIVER),
-        mounted({"name": "dshm", "emptyDir": {"medium": "Memory"}}, SHARED_MEMORY),
-    ]
-
-
-def _variables(job: PodJob, *, has_cards: bool, host_network: bool) -> Iterator[Value]:
-    """Those of the job, the cards that the container runtime mounts, and the address of the host, which HCCL must use.
-
-    Volcano's plugin for Ascend annotates the pod with its cards; without it, the device plugin sets the variable.
-    """
-    yield from ({"name": name, "value": value} for name, value in job.variables)
-    if has_cards and job.hardware.ring:
-        yield from_field("ASCEND_VISIBLE_DEVICES", f"metadata.annotations['{job.hardware.resource}']")
-    if host_network:
-        yield from_field("HCCL_IF_IP", "status.hostIP")
-
-
-def _nodes(job: PodJob) -> Value:
-    """Where pods with cards run: on nodes with these, and each on another than those with `card_labels` of the job."""
-    apart = {"labelSelector": {"matchLabels": {JOB_LABEL: job.name}}, "topologyKey": "kubernetes.io/hostname"}
-    node = {"nodeSelector": {"accelerator-type": job.hardware.accelerator}} if job.hardware.accelerator else {}
-    return {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}}, **node}
-
-
-def card_labels(job: PodJob) -> dict[str, str]:
-    """The labels of a pod with cards."""
-    return {**job.ring, JOB_LABEL: job.name}
+    def object(self, version: str, kind: str, spec: Value, labels: Mapping[str, str] | None = None) -> Value:
+        """The object of the job, with these labels and that of its queue."""
+        queue = {} if self.kueue_queue is None else {QUEUE_LABEL: self.kueue_queue}
+        metadata: Value = {"name": self.name, "namespace": self.namespace}
+        if every := {**(labels or {}), **queue}:
+            metadata["labels"] = every
+        return {"apiVersion": version, "kind": kind, "metadata": metadata, "spec": spec}
 
 
 def from_field(name: str, path: str) -> Value:
@@ -209,46 +164,43 @@ def from_field(name: str, path: str) -> Value:
     return {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}
 
 
-def unexpanded(word: str) -> str:
-    """A word of the command, escaped for a manifest, in which Kubernetes expands $(NAME) and replaces $$ with $."""
-    return word.replace("$", "$$")
-
-
-def program_name(job: PodJob) -> str:
-    """The name of the ConfigMap with the program of a pod."""
-    return f"{job.name}-start"
-
-
-def program_volume(job: PodJob) -> Volume:
-    """The ConfigMap with the program of a pod, as a volume."""
-    return mounted({"name": "hccl-kit", "configMap": {"name": program_name(job)}}, PROGRAM_FOLDER)
-
-
-def files(
-    plan: LaunchPlan, job: PodJob, documents: Sequence[Value], about: Sequence[str], *, launcher: str, kind: str
-) -> tuple[LaunchFile, ...]:
-    """The manifest of a job, whose comment says how to use it; `kind` is the name of its kind for kubectl.
-
-    The program of the pods is the last of the documents.
-    """
-    name = f"{launcher}{plan.size}p.yaml"
-    comment = [
-        f"Starts ranks 0 to {plan.size - 1} in {job.shape}. Generated by hccl_kit.",
-        "",
-        f"  kubectl {verb(documents)} -f {name}",
-        f"  kubectl get {kind} -n {job.namespace} {job.name}",
-        "",
-        *about,
-        *_about_volumes(job),
-    ]
-    return (LaunchFile(name, to_yaml(comment, documents)),)
-
-
-def _about_volumes(job: PodJob) -> list[str]:
-    program = [] if job.volumes else ["The program and its data are in the image; --volumes adds claims and folders."]
-    logs = (
-        f"Logs of ranks and drivers are in {pod_options.LOG_FOLDER}/{job.name}, with a folder for each pod."
-        if job.log_volume
-        else "Logs of ranks and drivers are lost with the pods; --log-volume keeps them."
-    )
-    return [*program, logs]
+def assert_accepted(job: PodJob) -> None:
+    """Raises KitError for options that are missing, mutually exclusive, or not for this kind of job."""
+    longest = _MAX_LABEL - len(job.kind.suffix(job.pods))
+    if len(job.name) > longest:
+        raise KitError(
+            "launch.kubernetes.name-too-long",
+            "--name is {name}; accepted: at most {longest} characters, since pod names start with it",
+            name=shown(job.name),
+            longest=longest,
+        )
+    if not job.image:
+        raise KitError(
+            "launch.kubernetes.container-image-missing",
+            "the container image is missing",
+            fix="--image REGISTRY/NAME:TAG",
+        )
+    if job.fixed_table and job.table_map is not None:
+        raise KitError(
+            "launch.numbered.fixed-table-table",
+            "--fixed-table and --table-map are mutually exclusive",
+            fix="leave one of them out",
+        )
+    if job.fixed_table and not job.on_hosts:
+        raise KitError(
+            "launch.numbered.fixed-table-needs",
+            "--fixed-table needs --host-network: a rank table has the addresses of hosts",
+        )
+    if job.kueue_topology is not None and job.kueue_queue is None:
+        raise KitError(
+            "launch.kueue.kueue-topology-needs",
+            "--kueue-topology needs --kueue-queue: only a job in a queue is placed by Kueue",
+        )
+    if job.max_restarts is not None and not job.kind.restarts_all:
+        raise KitError(
+            "launch.numbered.max-restarts-not",
+            "--max-restarts is not for --to {kind}: its controller starts single pods again, and the "
+            "ranks of the others would wait for them",
+            fix="--to jobset, trainjob or rayjob starts all of them",
+            kind=job.kind.name,
+        )

@@ -7,7 +7,7 @@ has one part. Source: heterogeneous_jobs of Slurm 22.05 to 25.05.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from hccl_kit.base import hostlist
@@ -21,18 +21,11 @@ _OF_SRUN = {"mpi", "container-image", "apptainer-image", "signal"}
 """Options for which srun starts the ranks itself: its MPI, its containers, its signals to each rank."""
 
 
-class Part(NamedTuple):
-    """A part of a heterogeneous job: the numbers of its nodes in the plan, and the tasks on each."""
-
-    nodes: tuple[int, ...]
-    tasks: int
-
-
 class Options(NamedTuple):
-    """What the script and its directives depend on."""
+    """What the script and its directives depend on; `parts` are the numbers of the nodes by the tasks on each."""
 
     values: Mapping[str, str]
-    parts: tuple[Part, ...]
+    parts: Mapping[int, Sequence[int]]
 
     @property
     def is_het(self) -> bool:
@@ -55,25 +48,28 @@ def checked(plan: LaunchPlan, given: Mapping[str, str | None], *, hetjob: bool) 
     values = {option.replace("_", "-"): value for option, value in given.items() if value is not None}
     _assert_nodes(plan, values)
     _assert_together(values, hetjob=hetjob)
-    made = Options(values, _parts(plan) if hetjob else (_whole(plan),))
-    if hetjob and not made.is_het:
+    counts = [len(node.workers) for node in plan.nodes]
+    parts: dict[int, list[int]] = {}
+    for number, count in enumerate(counts):
+        parts.setdefault(count if hetjob else max(counts), []).append(number)
+    if hetjob and len(parts) == 1:
         raise KitError(
             "launch.slurm-options.hetjob-servers-different",
             "--hetjob is for servers with different numbers of cards; here each has {tasks}",
             fix="leave it out",
-            tasks=made.parts[0].tasks,
+            tasks=counts[0],
         )
-    return made
+    return Options(values, parts)
 
 
 def directives(options: Options) -> Iterator[str]:
     """The lines for sbatch, part by part."""
     names = hostlist.expand(options.values["nodelist"]) if "nodelist" in options.values else ()
-    for number, part in enumerate(options.parts):
+    for number, (tasks, nodes) in enumerate(options.parts.items()):
         if number > 0:
             yield "#SBATCH hetjob"
-        yield f"#SBATCH --nodes={len(part.nodes)}"
-        yield f"#SBATCH --ntasks-per-node={part.tasks}"
+        yield f"#SBATCH --nodes={len(nodes)}"
+        yield f"#SBATCH --ntasks-per-node={tasks}"
         yield "#SBATCH --requeue"
         yield "#SBATCH --open-mode=append"
         for option in _OF_SBATCH:
@@ -81,9 +77,9 @@ def directives(options: Options) -> Iterator[str]:
                 value = options.values[option].removeprefix("B:")  # the script passes the signal on, and knows of it
                 yield f"#SBATCH --{option}={'B:' if option == 'signal' else ''}{value}"
         if names:
-            yield f"#SBATCH --nodelist={hostlist.fold([names[node] for node in part.nodes])}"
+            yield f"#SBATCH --nodelist={hostlist.fold([names[node] for node in nodes])}"
         if "gres" in options.values:
-            yield f"#SBATCH --gres={_with_number(options.values['gres'], part.tasks)}"
+            yield f"#SBATCH --gres={_with_number(options.values['gres'], tasks)}"
 
 
 def _with_number(gres: str, cards: int) -> str:
@@ -92,18 +88,6 @@ def _with_number(gres: str, cards: int) -> str:
     if not first.rpartition(":")[2].isdecimal():
         first = f"{first}:{cards}"
     return ",".join([first, *others])
-
-
-def _whole(plan: LaunchPlan) -> Part:
-    return Part(tuple(range(len(plan.nodes))), max(len(node.workers) for node in plan.nodes))
-
-
-def _parts(plan: LaunchPlan) -> tuple[Part, ...]:
-    """The servers by their numbers of cards, in the order of the first of each."""
-    nodes: dict[int, list[int]] = {}
-    for number, node in enumerate(plan.nodes):
-        nodes.setdefault(len(node.workers), []).append(number)
-    return tuple(Part(tuple(members), tasks) for tasks, members in nodes.items())
 
 
 def _assert_nodes(plan: LaunchPlan, values: Mapping[str, str]) -> None:

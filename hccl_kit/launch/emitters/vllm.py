@@ -46,8 +46,9 @@ def emit(
     """
     service = service_of(plan, table, tensor_parallel_size, nic)
     name = f"vllm{plan.size}p"
+    lines = ["#!/usr/bin/env bash", *_script(service, f"{name}.sh")]
     return (
-        LaunchFile(f"{name}.sh", "\n".join(_script(service, f"{name}.sh")) + "\n", EXECUTABLE),
+        LaunchFile(f"{name}.sh", "\n".join(lines) + "\n", EXECUTABLE),
         LaunchFile(f"{name}.txt", "\n".join(_text(service)) + "\n"),
     )
 
@@ -58,16 +59,9 @@ def _addresses(service: Service) -> list[str]:
     return [node.address if ip_of(node.address) and not is_loopback(node.address) else "" for node in nodes]
 
 
-def _script(service: Service, name: str) -> list[str]:
+def _script(service: Service, name: str) -> Iterator[str]:
     plan = service.plan
-    contract = [name for field, names in NAMES.items() if field != "visible" for name in names]
-    unset = dict.fromkeys([*MISLEADING, *contract, RUN_ID, LOG_DIR, RESTART, SERVER, *_OF_DATA_PARALLEL])
-    return [
-        *_header(service, name),
-        "",
-        *fragment("common/begin"),
-        f"hk_command=({words(plan.command)})",
-        *servers.this_server(plan),
+    options = [
         "case $hk_node in # the address of this server for HCCL ('': HCCL chooses), and the options of vLLM here",
         *(
             f"    {number}) hk_address={word(address)}\n"
@@ -75,27 +69,23 @@ def _script(service: Service, name: str) -> list[str]:
             for number, address in enumerate(_addresses(service))
         ),
         "esac",
-        f"hk_nic={word(service.nic or '')} # '': the one with the address",
-        *fragment("vllm/interface"),
-        "",
-        "# What other launchers have left goes; it would override what is set here.",
-        wrapped(" ".join(["unset -v", *unset])),
-        *servers.visible(),
-        export(visible='"$hk_visible"'),
-        '[[ -z $hk_address ]] || export HCCL_IF_IP="$hk_address" \\',
-        f"    {' '.join(f'{name}=$hk_nic' for name in _INTERFACES)}",
-        *set_unless_set(plan.variables_of_hccl),
-        'exec "${hk_command[@]}" "${hk_options[@]}" "$@"',
     ]
-
-
-def _header(service: Service, name: str) -> list[str]:
-    return [
-        "#!/usr/bin/env bash",
-        f"# Starts {_in_words(service)}. It is meant to be read and edited.",
-        f"#   bash {name} [ARGUMENT ...]     on every server; the arguments are added to the command",
-        "# It becomes vLLM: its output, signals and exit code are those of vLLM, which nothing restarts.",
-    ]
+    contract = [name for field, names in NAMES.items() if field != "visible" for name in names]
+    unset = dict.fromkeys([*MISLEADING, *contract, RUN_ID, LOG_DIR, RESTART, SERVER, *_OF_DATA_PARALLEL])
+    visible = [*servers.visible(), export(visible='"$hk_visible"')]
+    return fragment(
+        "vllm/script",
+        what=_in_words(service),
+        name=name,
+        begin=fragment("common/begin"),
+        command=words(plan.command),
+        server=servers.this_server(plan),
+        options=options,
+        nic=word(service.nic or ""),
+        environment=[wrapped(" ".join(["unset -v", *unset])), *visible],
+        interfaces=" ".join(f"{name}=$hk_nic" for name in _INTERFACES),
+        variables=set_unless_set(plan.variables_of_hccl),
+    )
 
 
 def _in_words(service: Service) -> str:

@@ -17,7 +17,6 @@ from hccl_kit.agent.lines import (
     Describe,
     End,
     Failure,
-    Left,
     Order,
     Output,
     Ready,
@@ -90,12 +89,6 @@ class Server:
         """Start its ranks; without a port it chooses one, and reports it."""
         self.tell(Start(attempt, port))
         self.state = State.RUNNING
-
-    def give_sign(self) -> None:
-        """Tell a connected server that the job goes on, and look whether it still answers."""
-        if self.is_connected:
-            self.tell(None)
-            self.connection.check()
 
     def describe(self, cause: Exited | Hung, selector: selectors.BaseSelector, *, is_shown: bool) -> str:
         """What the server says of the failure of one of its ranks, or what is known here if it does not answer.
@@ -249,10 +242,10 @@ class Servers:
             if server.ranks.issuperset(line.ranks):
                 self.hung_since = self.hung_since if self.hung else time.monotonic()
                 self.hung.append(line)
-        elif isinstance(line, Left):
+        elif isinstance(line, Gone):
             server.state = State.READY
-            if line.gone.first is None or line.gone.first.rank in server.ranks:
-                self.gone.append((time.monotonic() - line.age, line.gone))
+            if line.first is None or line.first.rank in server.ranks:
+                self.gone.append((time.monotonic() - line.age, line))
         else:
             _show(self.screen, server, line)
 
@@ -264,11 +257,14 @@ class Servers:
         return Lost(f"{translated(why)}\n", f"lost {server.name} {' '.join(map(str, sorted(server.ranks)))}")
 
     def _give_signs(self) -> None:
+        """Tell connected servers that the job goes on, and look whether they still answer."""
         now = time.monotonic()
         if now - self.told > SIGN:
             self.told = now
             for server in self.servers:
-                server.give_sign()
+                server.tell(None)
+                if server.is_connected:
+                    server.connection.check()
 
 
 def _together(gone: Sequence[tuple[float, Gone]]) -> Gone:

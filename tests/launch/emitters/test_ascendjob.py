@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.launch.emitters import ascendjob
+from hccl_kit.launch.emitters import emit as emit_of
 from hccl_kit.launch.files import LaunchFile
 from hccl_kit.runtime.detect import detect
 from hccl_kit.runtime.worker_env import MISLEADING, NAMES
@@ -29,7 +29,9 @@ OPTIONS: dict[str, dict[str, Any]] = {
 def emit(*words: str, servers_: int = 2, framework: str | None = None, **options: Any) -> tuple[LaunchFile, ...]:
     table = TWO if servers_ == 2 else servers(range(4))
     plan, file = planned(table, *words, framework=framework)
-    return ascendjob.emit(plan, file, **{"image": "registry/train:1", "name": "train", "product": "910", **options})
+    return emit_of(
+        "ascendjob", plan, file, **{"image": "registry/train:1", "name": "train", "product": "910", **options}
+    )
 
 
 def made(name: str, *words: str) -> tuple[LaunchFile, ...]:

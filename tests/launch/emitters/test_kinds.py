@@ -5,7 +5,7 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from hccl_kit.launch.emitters.kinds import EMITTERS
+from hccl_kit.launch.emitters import emit
 from hccl_kit.launch.files import LaunchFile
 from tests.launch.controllers import pods_of
 from tests.launch.manifests import Cluster, documents_of, job_of, templates_in
@@ -14,7 +14,7 @@ from tests.launch.ways import planned, servers
 
 
 def emitted(kind: str, pods: int, *argv: str, **options: Any) -> tuple[LaunchFile, ...]:
-    return EMITTERS[kind](*planned(servers(*[range(2)] * pods), *argv), image="x", **options)
+    return emit(kind, *planned(servers(*[range(2)] * pods), *argv), image="x", **options)
 
 
 def spec_of(kind: str, pods: int, *argv: str, **options: Any) -> dict[str, Any]:

@@ -10,23 +10,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.launch.emitters import ascendjob, manifest, volcano
 from hccl_kit.launch.emitters import emit as emit_of
+from hccl_kit.launch.emitters import manifest
 from hccl_kit.launch.emitters.hardware import HARDWARE
-from hccl_kit.launch.emitters.kubernetes import unexpanded
+from hccl_kit.launch.emitters.pod import unexpanded
 from hccl_kit.launch.files import LaunchFile
 from hccl_kit.table.products import PRODUCT_NAMES
 from tests.launch.manifests import command_of, documents_of, expanded, job_of, settings_of, templates_of
 from tests.launch.ways import nasty, planned, servers, words
 
-WAYS = {"ascendjob": ascendjob, "volcano": volcano}
+WAYS = ("ascendjob", "volcano")
 IMAGE = "registry.example.org:5000/team/train:1.2@sha256-x"
 
 
 def emit(way: str, *command: str, **options: str) -> tuple[LaunchFile, ...]:
-    plan, table = planned(servers(range(8), range(8)), *command)
-    made: tuple[LaunchFile, ...] = WAYS[way].emit(plan, table, **{"image": IMAGE, "product": "910", **options})
-    return made
+    given: dict[str, Any] = {"image": IMAGE, "product": "910", **options}
+    return emit_of(way, *planned(servers(range(8), range(8)), *command), **given)
 
 
 @given(words, st.dictionaries(st.sampled_from(["A", "HOME", "("]), words))
@@ -92,7 +91,6 @@ def test_every_product_documented_by_mindcluster_is_supported() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"image": ""}, "the container image is missing"),
         ({"name": "a" * 52}, '--name is "a{52}"; accepted: at most 51 characters, since pod names start with it'),
         (
             {"product": "a5"},

@@ -1,42 +1,54 @@
-"""The table of launchers: a function `emit` for each row, which takes the options of the row."""
+"""The table of launchers: a function `emit` for each row, which takes the options of the row, and no others."""
 
+import dataclasses
 import inspect
 import pkgutil
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.launch import emitters
-from hccl_kit.launch.emitters import LAUNCHERS, emit, emitter_of, kubernetes
-from hccl_kit.launch.emitters.kinds import EMITTERS
+from hccl_kit.launch.emitters import LAUNCHERS, emit, emitter_of
+from hccl_kit.launch.emitters.kinds import KINDS
+from hccl_kit.launch.emitters.kubernetes import PodJob
 from hccl_kit.launch.emitters.options import SLURM
 from tests.launch.ways import planned, servers
 
 SHARED = {
-    *("hardware", "kinds", "kubernetes", "manifest", "numbered", "options", "pod_options", "pod_program"),
+    *("hardware", "kinds", "kubernetes", "manifest", "options", "pod", "pod_options", "pod_program"),
     *("servers", "slurm_options", "vllm_service"),
 }
 """Modules that several emitters use."""
 
 
 def test_each_emitter_has_a_row() -> None:
-    assert {module.name for module in pkgutil.iter_modules(emitters.__path__)} - SHARED == LAUNCHERS.keys() - EMITTERS
+    modules = {module.name for module in pkgutil.iter_modules(emitters.__path__)} - SHARED
+    assert modules | KINDS.keys() == LAUNCHERS.keys()
+    assert KINDS.keys() == {name for name, row in LAUNCHERS.items() if row.runs_pods}
 
 
 @pytest.mark.parametrize("launcher", LAUNCHERS)
 def test_the_options_of_a_row_are_the_keywords_of_its_emit(launcher: str) -> None:
     row = LAUNCHERS[launcher]
-    parameters = dict(inspect.signature(emitter_of(row)).parameters)
+    options = {option.name for option in row.options} | ({"product"} if row.needs_product else set())
     if row.runs_pods:
-        parameters = {**parameters, **inspect.signature(kubernetes.pod_job).parameters}
+        assert options <= {field.name for field in dataclasses.fields(PodJob)}
+        return
+    parameters = dict(inspect.signature(emitter_of(row)).parameters)
     if launcher == "slurm":
         parameters |= {option.name: parameters["hetjob"] for option in SLURM}
     keywords = {name for name, parameter in parameters.items() if parameter.kind is parameter.KEYWORD_ONLY}
-    keywords -= {"hardware", "suffix"}  # follow from the product or the resource, and from the launcher
-    options = {option.name for option in row.options}
-    assert keywords == options | ({"product"} if row.needs_product else set())
+    assert keywords == options
+
+
+def test_an_option_of_another_launcher_is_refused() -> None:
+    for launcher, option in (("volcano", "table_map"), ("jobset", "product"), ("ascendjob", "resource")):
+        options: dict[str, Any] = {"image": "x", option: "910"}
+        with pytest.raises(TypeError, match=f"{launcher} has no option '{option}'"):
+            emit(launcher, *planned(servers((0,))), **options)
 
 
 def test_the_table_imports_no_emitter() -> None:

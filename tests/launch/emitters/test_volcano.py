@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.launch.emitters import manifest, volcano
+from hccl_kit.launch.emitters import emit as emit_of
+from hccl_kit.launch.emitters import manifest
 from hccl_kit.launch.files import LaunchFile, TableFile
 from hccl_kit.launch.plan import plan
 from hccl_kit.runtime.detect import detect
@@ -28,7 +29,9 @@ FOLDER = "user_serverid_devindex_config"
 
 def emit(*words: str, table: RankTable = TWO, framework: str | None = None, **options: Any) -> tuple[LaunchFile, ...]:
     plan_, file = planned(table, *words, framework=framework)
-    return volcano.emit(plan_, file, **{"image": "registry/train:1", "name": "train", "product": "910", **options})
+    return emit_of(
+        "volcano", plan_, file, **{"image": "registry/train:1", "name": "train", "product": "910", **options}
+    )
 
 
 @pytest.mark.parametrize("name", ["written", "fixed"])
@@ -200,7 +203,7 @@ def test_a_fixed_table_without_server_addresses_is_refused() -> None:
     made, _ = planned(TWO)
     table = TableFile("t.json", '{"version": "2.0", "rank_list": []}')
     with pytest.raises(KitError, match=r'"t.json" has no server_list; a pod reads tables of versions 1.0 and 1.2'):
-        volcano.emit(made, table, image="x", product="910", fixed_table=True)
+        emit_of("volcano", made, table, image="x", product="910", fixed_table=True)
 
 
 def test_a_table_has_no_white_space_and_a_large_one_is_compressed() -> None:

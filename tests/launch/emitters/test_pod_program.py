@@ -15,8 +15,8 @@ import yaml
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.launch.emitters import emit as emit_of
-from hccl_kit.launch.emitters import kinds, manifest
-from hccl_kit.launch.emitters.kinds import EMITTERS
+from hccl_kit.launch.emitters import manifest
+from hccl_kit.launch.emitters.kinds import KINDS as EVERY_KIND
 from hccl_kit.launch.files import LaunchFile
 from hccl_kit.launch.plan import plan
 from hccl_kit.runtime.detect import detect
@@ -189,7 +189,7 @@ def test_kustomize_leaves_the_manifest_unchanged(kind: str, tmp_path: Path) -> N
     assert command_of(found) == argv
 
 
-LONGEST = {kind.name: 63 - len(kind.suffix(2)) for kind in kinds.KINDS}
+LONGEST = {kind: 63 - len(EVERY_KIND[kind].suffix(2)) for kind in KINDS}
 
 
 @pytest.mark.parametrize(
@@ -237,7 +237,7 @@ def test_a_table_that_is_too_large_even_compressed_is_refused(monkeypatch: pytes
 def test_a_job_number_sets_ports_and_timeouts(kind: str) -> None:
     made, file = planned(TWO)
     numbered = plan(TWO, made.command, [("HCCL_IF_BASE_PORT", "65280"), ("MASTER_PORT", "65392")])
-    documents = documents_of(EMITTERS[kind](numbered, file, image="x"))
+    documents = documents_of(emit_of(kind, numbered, file, image="x"))
     for pod in pods(documents):
         assert {"name": "HCCL_IF_BASE_PORT", "value": "65280"} in pod["containers"][0]["env"]
         assert "MASTER_PORT" not in {row["name"] for row in pod["containers"][0]["env"]}
@@ -367,14 +367,6 @@ def test_a_pod_waits_for_the_table_that_the_cluster_writes(kind: str, tmp_path: 
     for rank in range(4):
         env = detect(told(tmp_path, rank)).env
         assert (env.rank, env.device, env.master_addr) == (rank, rank % 2, "10.0.0.8")
-
-
-def test_ranks_get_a_fixed_table(tmp_path: Path) -> None:
-    cluster = Cluster(tmp_path, emit("jobset", *command(SHOW), fixed_table=True, host_network=True))
-    for host in ("10.0.0.2", "10.0.0.1"):
-        done = finish(cluster.start("node", {"status.hostIP": host}))
-        assert (done.returncode, done.stderr) == (0, "")
-    assert [detect(told(tmp_path, rank)).env.local_rank for rank in range(4)] == [0, 1, 0, 1]
 
 
 @pytest.mark.parametrize("kind", KINDS)
