@@ -1,21 +1,72 @@
-"""The servers of a new rank table with their cards: those that are named, or this one."""
+"""The servers of a new rank table with their cards: those that are named, or this one.
+
+Their addresses may be simulated, to try tables and scripts anywhere.
+"""
 
 from __future__ import annotations
 
+import ipaddress
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
 from hccl_kit.base.network import LOOPBACK, is_loopback
-from hccl_kit.discovery import hccn_conf, inventory, simulate
+from hccl_kit.discovery import hccn_conf, inventory
 from hccl_kit.discovery.cards_here import cards_here
 from hccl_kit.discovery.product_here import ProductChoice
 from hccl_kit.discovery.server_id import Choice, choose, interfaces
 from hccl_kit.discovery.visible import Devices
 from hccl_kit.table.hosts import Card, Host
 from hccl_kit.table.products import Product
+
+DOCUMENTATION = Message("discovery.documentation", "documentation addresses of RFC 5737")
+BENCHMARKS = Message("discovery.benchmarks", "addresses of RFC 2544, reserved for benchmarks")
+_MANY = ipaddress.IPv4Address("198.18.0.0")
+_MANY_SIZE = 1 << 17
+
+
+def simulated(ids: Sequence[int], *, planes: int) -> dict[int, str]:
+    """One address of 192.0.2.0/24 for every card in `ids`.
+
+    The range is reserved for documentation (RFC 5737), so no such table works on a real network. The /24 is divided
+    into one block for each of the `planes` (as `Product.planes`: card i belongs to plane i mod planes); no address is
+    the first or the last of its block. Raises KitError if an id does not fit into its block.
+    """
+    block = 256 // planes
+    highest = planes * (block - 2) - 1
+    if max(ids) > highest:
+        raise KitError(
+            "discovery.card-not-simulated",
+            "card {card} cannot be simulated: the documentation range ends with card {highest}",
+            card=max(ids),
+            highest=highest,
+        )
+    return {i: f"192.0.2.{block * (i % planes) + i // planes + 1}" for i in ids}
+
+
+def simulated_cluster(servers: int, ids: Sequence[int], *, planes: int) -> list[dict[int, str]]:
+    """As `simulated` for each of `servers` servers, from 198.18.0.0/15, which RFC 2544 reserves for benchmarks.
+
+    Every plane has its own block, and every server a range of it. Raises KitError if the block is too small.
+    """
+    block = _MANY_SIZE // planes
+    run = max(ids) // planes + 1
+    most = (block - 2) // run
+    if servers > most:
+        raise KitError(
+            "discovery.servers-not-simulated",
+            "{servers} servers cannot be simulated: 198.18.0.0/15 has room for {most} with these cards",
+            servers=servers,
+            most=most,
+        )
+    return [
+        {i: str(_MANY + (block * (i % planes) + run * server + i // planes + 1)) for i in ids}
+        for server in range(servers)
+    ]
+
 
 EVERY: Literal["all"] = "all"
 """Every server of the inventory."""
@@ -82,11 +133,9 @@ def _named_servers(search: ServerSearch, check: Callable[[Sequence[str]], None])
         source = Message("discovery.from-inventory", "inventory {path}", path=search.inventory)
     else:
         assert names is not None
-        simulated = simulate.cluster_addresses(len(names), ids, planes=search.product.planes)
-        hosts = tuple(Host(name, _cards(addresses)) for name, addresses in zip(names, simulated, strict=True))
-        source = Message(
-            "discovery.from-benchmarks", "simulated, {range}; no card was queried", range=simulate.BENCHMARKS
-        )
+        addresses_of = simulated_cluster(len(names), ids, planes=search.product.planes)
+        hosts = tuple(Host(name, _cards(addresses)) for name, addresses in zip(names, addresses_of, strict=True))
+        source = Message("discovery.from-benchmarks", "simulated, {range}; no card was queried", range=BENCHMARKS)
     servers = Message("discovery.note-servers", "servers: {count}, from --hosts", count=len(hosts))
     return JobServers(hosts, (*search.devices.mapping, search.choice.note, servers, _note_on_addresses(source)))
 
@@ -121,9 +170,9 @@ def _host(search: ServerSearch, server: str, report: Callable[[str], None]) -> t
         source = Message(
             "discovery.from-documentation",
             "simulated, {range}; no card was queried, no network has them",
-            range=simulate.DOCUMENTATION,
+            range=DOCUMENTATION,
         )
-        return Host(server, _cards(simulate.addresses(ids, planes=search.product.planes))), source
+        return Host(server, _cards(simulated(ids, planes=search.product.planes))), source
     if search.inventory is not None:
         source = Message(
             "discovery.from-server-of-inventory",

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.network import ip_of
-from hccl_kit.discovery.hccn_ping import Link
+from hccl_kit.discovery.hccn_answers import Link
 from hccl_kit.preflight.node import ATLAS_950
 from hccl_kit.table.document import shown
 from hccl_kit.table.model import Device, RankTable, Server

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 from hccl_kit.base.grouped import grouped
 from hccl_kit.base.message import Message
 from hccl_kit.base.wording import joined
-from hccl_kit.discovery.hccn_ping import Pinged
-from hccl_kit.discovery.hccn_reports import LinkHistory, Neighbour
+from hccl_kit.discovery.hccn_answers import LinkHistory, Neighbour, Pinged
 from hccl_kit.preflight.answer import assert_matches
 from hccl_kit.preflight.card_pings import Place, Plan
 from hccl_kit.preflight.cluster_rules import folded

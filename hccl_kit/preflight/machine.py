@@ -21,10 +21,9 @@ from hccl_kit.base.errors import KitError
 from hccl_kit.discovery import packages
 from hccl_kit.discovery.installation import other_packages, package_version, versions
 from hccl_kit.discovery.product_here import product_of_chips
-from hccl_kit.preflight.answer import ABSENT, HOST, TABLE, TLS, Answer, assert_matches
+from hccl_kit.preflight.answer import ABSENT, HOST, TABLE, TLS, Answer, assert_matches, inspect
 from hccl_kit.preflight.card_probe import probe
 from hccl_kit.preflight.card_state import CardState
-from hccl_kit.preflight.inspection import inspect
 from hccl_kit.preflight.node import CannotTellError, Node, ToolQueries
 from hccl_kit.preflight.probes.cards import ids_in_dev, info, physical_ids
 from hccl_kit.preflight.probes.port_holder import read

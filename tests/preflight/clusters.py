@@ -6,8 +6,7 @@ import random
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from hccl_kit.discovery.hccn_ping import Pinged
-from hccl_kit.discovery.hccn_reports import LinkHistory, Neighbour
+from hccl_kit.discovery.hccn_answers import LinkHistory, Neighbour, Pinged
 from hccl_kit.preflight.answer import Answer
 from hccl_kit.preflight.card_pings import Place
 from hccl_kit.preflight.card_state import CardRound, CardState

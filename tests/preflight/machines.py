@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from hccl_kit.preflight.inspection import Report, inspect
+from hccl_kit.preflight.answer import Report, inspect
 from hccl_kit.preflight.node import Node
 from hccl_kit.preflight.probes.cards import CONTROLS
 from hccl_kit.preflight.rules import NODE_RULES

@@ -9,8 +9,7 @@ from datetime import date
 import pytest
 
 from hccl_kit.check.rule import run
-from hccl_kit.discovery.hccn_ping import Pinged
-from hccl_kit.discovery.hccn_reports import Neighbour
+from hccl_kit.discovery.hccn_answers import Neighbour, Pinged
 from hccl_kit.preflight.card_pings import Place, Plan
 from hccl_kit.preflight.card_readings import LIMITS, OURS
 from hccl_kit.preflight.card_rules import CARD_RULES

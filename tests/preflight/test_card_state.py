@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.discovery.hccn_ping import Pinged
-from hccl_kit.discovery.hccn_reports import LinkHistory, Neighbour
+from hccl_kit.discovery.hccn_answers import LinkHistory, Neighbour, Pinged
 from hccl_kit.preflight.card_pings import Place
 from hccl_kit.preflight.card_state import CardsAnswer, CardState, from_value, to_value
 

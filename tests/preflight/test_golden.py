@@ -20,9 +20,8 @@ import pytest
 
 from hccl_kit.check.report.finding_text import as_lines
 from hccl_kit.discovery.server_id import interfaces
-from hccl_kit.preflight.answer import Answer
+from hccl_kit.preflight.answer import Answer, inspect
 from hccl_kit.preflight.cluster_rules import CLUSTER_RULES, Round, differences
-from hccl_kit.preflight.inspection import inspect
 from hccl_kit.preflight.machine import machine_of as described_machine
 from hccl_kit.preflight.machine import node_of_all_cards
 from hccl_kit.preflight.node import Node
