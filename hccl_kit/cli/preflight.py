@@ -38,9 +38,8 @@ from hccl_kit.discovery.mpi_group import MpiGroup
 from hccl_kit.preflight import all_servers
 from hccl_kit.preflight.all_servers import check_cards, check_servers, machines_of
 from hccl_kit.preflight.answer import Answer
-from hccl_kit.preflight.card_pings import plan_of
+from hccl_kit.preflight.card_round import CardRound, plan_of
 from hccl_kit.preflight.card_rules import CARD_RULES
-from hccl_kit.preflight.card_state import CardRound
 from hccl_kit.preflight.cluster_rules import CLUSTER_RULES
 from hccl_kit.preflight.job import PreflightJob, Refused
 from hccl_kit.preflight.reports import Subject, all_as_text, as_json, as_text, cards_as_text, plan_as_text

@@ -1,12 +1,14 @@
 """The servers of a new rank table with their cards: those that are named, or this one.
 
-Their addresses may be simulated, to try tables and scripts anywhere.
+Cards may be counted within the visible devices of a process (ASCEND_RT_VISIBLE_DEVICES), and their addresses may be
+simulated, to try tables and scripts anywhere.
 """
 
 from __future__ import annotations
 
 import ipaddress
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -14,13 +16,66 @@ from typing import Literal, NamedTuple
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
 from hccl_kit.base.network import LOOPBACK, is_loopback
+from hccl_kit.base.wording import listed, plural
 from hccl_kit.discovery import hccn_conf, inventory
 from hccl_kit.discovery.cards_here import cards_here
 from hccl_kit.discovery.product_here import ProductChoice
 from hccl_kit.discovery.server_id import Choice, choose, interfaces
-from hccl_kit.discovery.visible import Devices
+from hccl_kit.table.device_range import DeviceRange
 from hccl_kit.table.hosts import Card, Host
 from hccl_kit.table.products import Product
+
+
+class Devices(NamedTuple):
+    """The cards of a job on each server. Rank 0 gets the first one.
+
+    `logical` are their ids if they were counted within the visible devices, else None.
+    """
+
+    physical: DeviceRange
+    logical: DeviceRange | None = None
+
+    @property
+    def mapping(self) -> list[str]:
+        """A line for each logical id and its physical id."""
+        pairs = zip(self.logical.ids, self.physical.ids, strict=True) if self.logical else ()
+        return [
+            Message("discovery.mapping", "logical {logical} -> physical {physical}", logical=logical, physical=physical)
+            for logical, physical in pairs
+        ]
+
+
+def physical_ids(logical: Sequence[int], visible: str) -> dict[int, int]:
+    """`{logical id: physical id}` for every id in `logical`; `visible` lists the physical ids, logical 0 first.
+
+    `visible` is a device range (`4,5,6,7`, `4-7`, `[4,8)`) and must ascend, as CANN requires; rank tables hold
+    physical ids (R20). Raises KitError if it does not ascend or is too short, ParseError if it is not a range.
+    """
+    cards = DeviceRange.parse(visible).ids
+    written = [int(number) for number in re.findall("[0-9]+", visible)]
+    if written != sorted(written):
+        ascending = ",".join(map(str, cards))
+        raise KitError(
+            "discovery.not-ascending",
+            "the visible devices {visible!r} are not in ascending order, which CANN requires",
+            fix="write {ascending}",
+            visible=visible,
+            ascending=ascending,
+        )
+    outside = [i for i in logical if i >= len(cards)]
+    if outside:
+        raise KitError(
+            "discovery.not-visible",
+            "outside the visible devices {visible!r}: {noun} {ids}; they are {count} cards, logical 0 to {last}",
+            fix='--device_num "[0,{count})" takes all of them; without --visible_devices the ids are physical',
+            visible=visible,
+            noun=plural("logical device", len(outside)),
+            ids=listed(outside, 8),
+            count=len(cards),
+            last=len(cards) - 1,
+        )
+    return {i: cards[i] for i in logical}
+
 
 DOCUMENTATION = Message("discovery.documentation", "documentation addresses of RFC 5737")
 BENCHMARKS = Message("discovery.benchmarks", "addresses of RFC 2544, reserved for benchmarks")

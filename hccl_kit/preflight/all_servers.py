@@ -23,10 +23,9 @@ from hccl_kit.discovery.mpi_group import MpiGroup
 from hccl_kit.launch.plan import address_of
 from hccl_kit.preflight import on_server
 from hccl_kit.preflight.answer import Answer, from_value, to_value
-from hccl_kit.preflight.card_pings import LONGEST, Place, Plan
 from hccl_kit.preflight.card_probe import probe
-from hccl_kit.preflight.card_state import CardRound
-from hccl_kit.preflight.card_state import from_value as cards_in
+from hccl_kit.preflight.card_round import LONGEST, CardRound, Place, Plan
+from hccl_kit.preflight.card_round import from_value as cards_in
 from hccl_kit.preflight.cluster_rules import Round, differences
 from hccl_kit.preflight.job import PreflightJob, Refused
 from hccl_kit.preflight.machine import Machine, answer, this_machine

@@ -12,8 +12,7 @@ from typing import Any
 from hccl_kit.base.message import Message, reason_of
 from hccl_kit.discovery import driver_tool, hccn_answers, npu_smi
 from hccl_kit.discovery.driver_tool import HangError, NoAnswerError, excerpt, query_each
-from hccl_kit.preflight.card_pings import Ping, Place, rounds_of
-from hccl_kit.preflight.card_state import CardsAnswer, CardState
+from hccl_kit.preflight.card_round import CardsAnswer, CardState, Ping, Place, rounds_of
 from hccl_kit.preflight.node import CannotTellError, Command, Node, ToolQueries
 from hccl_kit.preflight.probes import tools
 from hccl_kit.preflight.probes.cards import here, info, physical_ids

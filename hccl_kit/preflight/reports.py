@@ -18,8 +18,7 @@ from hccl_kit.base.translation import translated
 from hccl_kit.base.wording import clauses, counted, spans
 from hccl_kit.check.report.finding_text import as_lines, head, notes
 from hccl_kit.preflight.answer import Answer, Report, finding_to_value, to_value
-from hccl_kit.preflight.card_pings import LONGEST, USUAL, Plan
-from hccl_kit.preflight.card_state import CardRound, in_words
+from hccl_kit.preflight.card_round import LONGEST, USUAL, CardRound, Plan, in_words
 from hccl_kit.preflight.cluster_rules import folded
 from hccl_kit.preflight.probes.cards import span
 from hccl_kit.table.finding import Finding
