@@ -17,6 +17,7 @@ from hccl_kit.diagnosis.verdict.endings import ended
 from hccl_kit.diagnosis.verdict.job import Job, Rank
 from hccl_kit.diagnosis.verdict.names import phrase
 from hccl_kit.diagnosis.verdict.records import Record
+from hccl_kit.diagnosis.verdict.run_folders import of_last_run
 from hccl_kit.diagnosis.verdict.runs import with_times
 from hccl_kit.diagnosis.verdict.waits import WAITING, cascade, waits
 from hccl_kit.table.model import RankTable
@@ -27,7 +28,8 @@ _COMPARED = ("HCCL_CONNECT_TIMEOUT", "HCCL_EXEC_TIMEOUT", "HCCL_IF_BASE_PORT", "
 
 def judge(evidence: Evidence, table: RankTable | None = None) -> Diagnosis:
     """Who broke the job, as far as the evidence tells."""
-    job = assemble(evidence, table)
+    of_run, of_other_runs = of_last_run(evidence)
+    job = assemble(of_run, table)
     case = Case(job, waits(job), estimate(job))
     cause = with_next_step(case, if_known(case, cause_of(case)))
     fault = _first_fault(cause)
@@ -52,8 +54,9 @@ def judge(evidence: Evidence, table: RankTable | None = None) -> Diagnosis:
         notes=(*_note_on_ends(ends), *_differences(job), *evidence.notes),
         where=where(suspects, job.everyone) if fault else None,
         blame=cause.blame,
+        files=frozenset(file.file for file in of_run.files if file.process not in job.left_out),
     )
-    return with_times(diagnosis, evidence, job.left_out)
+    return with_times(diagnosis, evidence, job.left_out | of_other_runs)
 
 
 def _first_fault(cause: Cause) -> FirstFault | None:

@@ -106,8 +106,13 @@ def _span(events: Sequence[Event]) -> Written | None:
     times = [event.time for event in events if event.time is not None]
     if not times:
         return None
+    return Written(min(times), max(times), has_failure(events))
+
+
+def has_failure(events: Sequence[Event]) -> bool:
+    """Whether there is an error after which no process joined a communicator or trained."""
     work = Work.of(events)
-    return Written(min(times), max(times), any(event.is_error and not work.is_after(event) for event in events))
+    return any(event.is_error and not work.is_after(event) for event in events)
 
 
 def _by_worker(run: Iterable[Process], spans: Mapping[Process, Written]) -> dict[str, Written]:
