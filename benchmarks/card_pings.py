@@ -22,7 +22,7 @@ from pathlib import Path
 from threading import Event, Thread
 
 from hccl_kit.check.engine import check_text
-from hccl_kit.preflight.card_pings import Plan, plan_of
+from hccl_kit.preflight.card_round import Plan, plan_of
 from hccl_kit.table.products import any_product
 from tests.preflight.card_cluster import CardCluster
 from tests.preflight.samples import sample

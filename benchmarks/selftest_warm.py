@@ -37,14 +37,13 @@ from benchmarks.selftest_hosts import (
 from hccl_kit.cli.tables import read_table
 from hccl_kit.launch.plan import plan
 from hccl_kit.launch.way import by_ssh
-from hccl_kit.selftest import servers
 from hccl_kit.selftest.evidence import SLOW, weigh
 from hccl_kit.selftest.json_form import as_json
 from hccl_kit.selftest.measured import Measured
 from hccl_kit.selftest.protocol import Event
 from hccl_kit.selftest.rank_states import RankStates
 from hccl_kit.selftest.run import QUICK, measure
-from hccl_kit.selftest.session import Session, session
+from hccl_kit.selftest.session import SHARES_FATE, Session, agent_probe, cards_of, server, session
 from hccl_kit.selftest.verdict import judge
 from tests.lab.hosts import Hosts, hosts
 
@@ -102,16 +101,16 @@ def _ask(args: argparse.Namespace) -> Iterator[tuple[str, Outcome]]:
     todo = [(kind, draw(dice, kind)) for _ in range(args.runs) for kind in args.kinds]
     with tempfile.TemporaryDirectory() as folder, hosts(HOSTS) as lab:
         job = plan(read_table(str(table_of(lab, Path(folder)))), ["hccl-kit"])
-        probe = servers.agent_probe()
+        probe = agent_probe()
         agent, reach = probe.command(sys.executable), by_ssh(job.nodes, {"HCCL_KIT_SSH": f"ssh -F {lab.ssh_config}"})
         commands = [reach(node, agent) for node in job.nodes]
         agents = [
-            servers.server(node, args.backend, command, {}, probe.archive)
+            server(node, args.backend, command, {}, probe.archive)
             for node, command in zip(job.nodes, commands, strict=True)
         ]
-        nothing = Measured(args.backend, tuple(servers.cards_of(job)))
+        nothing = Measured(args.backend, tuple(cards_of(job)))
         while todo:
-            with session(agents, shares_fate=args.backend in servers.SHARES_FATE) as started:
+            with session(agents, shares_fate=args.backend in SHARES_FATE) as started:
                 started.ready(QUICK.start)
                 if started.ranks.lost:
                     raise RuntimeError(f"the ranks did not start: {started.ranks.losses()}")

@@ -11,9 +11,8 @@ from hccl_kit.cli import complain
 from hccl_kit.cli.options import named_option
 from hccl_kit.cli.search import make_table
 from hccl_kit.cli.tables import table_file
-from hccl_kit.discovery.job_servers import ServerSearch, find_servers
+from hccl_kit.discovery.job_servers import Devices, ServerSearch, find_servers
 from hccl_kit.discovery.product_here import choose_product
-from hccl_kit.discovery.visible import Devices
 from hccl_kit.launch.files import TableFile
 from hccl_kit.table.device_range import DeviceRange
 from hccl_kit.table.model import RankTable

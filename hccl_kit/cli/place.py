@@ -38,8 +38,7 @@ from hccl_kit.place.order import place
 from hccl_kit.place.topology import WRITERS, Domain, domains_of_hosts, domains_of_table
 from hccl_kit.place.volumes import Model, model_for, traffic
 from hccl_kit.show.layout import picture
-from hccl_kit.show.palette import RankGroups
-from hccl_kit.show.svg import as_svg
+from hccl_kit.show.svg import RankGroups, as_svg
 
 _SIZES = ("tp", "pp", "dp", "ep", *Model.__dataclass_fields__)
 _DRAWING = ("svg", "color")

@@ -35,19 +35,17 @@ from hccl_kit.cli.options import add_format, add_product, add_reach, add_selecti
 from hccl_kit.cli.settings import settings_for
 from hccl_kit.diagnosis.catalogue import CATALOGUE
 from hccl_kit.discovery.mpi_group import MpiGroup
-from hccl_kit.preflight import by_mpi
+from hccl_kit.preflight import all_servers
+from hccl_kit.preflight.all_servers import check_cards, check_servers, machines_of
 from hccl_kit.preflight.answer import Answer
-from hccl_kit.preflight.by_ssh import check_cards, check_servers, machines_of
-from hccl_kit.preflight.card_pings import plan_of
+from hccl_kit.preflight.card_round import CardRound, plan_of
 from hccl_kit.preflight.card_rules import CARD_RULES
-from hccl_kit.preflight.card_state import CardRound
 from hccl_kit.preflight.cluster_rules import CLUSTER_RULES
 from hccl_kit.preflight.job import PreflightJob, Refused
-from hccl_kit.preflight.json_form import Subject, as_json
+from hccl_kit.preflight.reports import Subject, all_as_text, as_json, as_text, cards_as_text, plan_as_text
 from hccl_kit.preflight.rules import NODE_RULES
 from hccl_kit.preflight.site import NO_RULES, Site, read_site
 from hccl_kit.preflight.site_rules import SITE_RULE, answer_here, judged
-from hccl_kit.preflight.text import all_as_text, as_text, cards_as_text, plan_as_text
 from hccl_kit.remote.probe import Reach
 from hccl_kit.runtime.worker_env import SERVER
 from hccl_kit.table.document import decode
@@ -153,7 +151,7 @@ def _preflight_by_mpi(read: Callable[[], PreflightRequest]) -> int:
     group = MpiGroup()
     with group.abort_on_error():
         job, form, answer = _check_this(read)
-        message = by_mpi.message(group, answer)
+        message = all_servers.message(group, answer)
         return group.conclude(message, lambda messages: exit_code_of(lambda: _report(job, messages, form)))
 
 
@@ -169,9 +167,9 @@ def _check_this(read: Callable[[], PreflightRequest]) -> tuple[PreflightJob | Re
                 "--mpi cannot read the table from standard input: every process needs the file",
             )
         job = _open_job(request)
-        return job, form, by_mpi.check_server(job, request.server)
+        return job, form, all_servers.check_server(job, request.server)
     except KitError as error:
-        return error, form, by_mpi.no_answer(error.message)
+        return error, form, all_servers.no_answer(error.message)
 
 
 def _report(job: PreflightJob | Refused | KitError, messages: Sequence[Mapping[str, Any]], form: str) -> int:
@@ -180,7 +178,7 @@ def _report(job: PreflightJob | Refused | KitError, messages: Sequence[Mapping[s
     if isinstance(job, Refused):
         return _print_refused(job, form)
     # Without colors: mpirun makes standard output a terminal here, even if its own is a file.
-    return _print_answers(job, *by_mpi.compare_servers(job, messages), form)
+    return _print_answers(job, *all_servers.compare_servers(job, messages), form)
 
 
 def _open_job(request: PreflightRequest) -> PreflightJob | Refused:

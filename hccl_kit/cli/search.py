@@ -17,8 +17,7 @@ from hccl_kit.base.wording import joined, listed
 from hccl_kit.cli import complain
 from hccl_kit.cli.options import named_option
 from hccl_kit.cli.tables import SIMULATED, valid_text
-from hccl_kit.discovery.job_servers import EVERY, JobServers, ServerSearch
-from hccl_kit.discovery.visible import Devices, physical_ids
+from hccl_kit.discovery.job_servers import EVERY, Devices, JobServers, ServerSearch, physical_ids
 from hccl_kit.launch.files import TableFile
 from hccl_kit.table.device_range import DeviceRange
 from hccl_kit.table.hosts import Host

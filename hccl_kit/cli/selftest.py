@@ -37,14 +37,22 @@ from hccl_kit.launch.passed_on import select
 from hccl_kit.launch.plan import LaunchPlan, plan
 from hccl_kit.launch.way import by_srun, by_ssh
 from hccl_kit.remote.program import python_of, pythons
-from hccl_kit.selftest import servers
 from hccl_kit.selftest.evidence import SLOW, weigh
 from hccl_kit.selftest.hccl_test import collectives_of, read_rows
 from hccl_kit.selftest.json_form import as_json, assert_comparable, read_baseline
 from hccl_kit.selftest.measured import OPERATORS, Measured, Operator
 from hccl_kit.selftest.run import FULL, QUICK, measure, on_cards
-from hccl_kit.selftest.servers import BACKENDS, ON_CARDS, SHARES_FATE, cards_of
-from hccl_kit.selftest.session import session
+from hccl_kit.selftest.session import (
+    BACKENDS,
+    ON_CARDS,
+    SHARES_FATE,
+    agent_probe,
+    backend_here,
+    cards_of,
+    local_command,
+    server,
+    session,
+)
 from hccl_kit.selftest.svg import as_svg
 from hccl_kit.selftest.text import as_text
 from hccl_kit.selftest.verdict import judge
@@ -182,13 +190,13 @@ def _assert_can_start(job: LaunchPlan, request: SelftestRequest) -> None:
 
 
 def _measure(job: LaunchPlan, request: SelftestRequest, baseline: Measured | None) -> Measured:
-    backend = request.backend or servers.backend_here()
+    backend = request.backend or backend_here()
     nothing = Measured(backend, tuple(cards_of(job)))
     _assert_comparable(request, nothing, baseline)
     environ, _ = select(os.environ, ()) if request.ssh else ({}, [])
     started = _commands(job, request)
     agents = [
-        servers.server(node, backend, command, environ, payload)
+        server(node, backend, command, environ, payload)
         for node, (command, payload) in zip(job.nodes, started, strict=True)
     ]
     effort = QUICK if request.quick else FULL
@@ -200,8 +208,8 @@ def _measure(job: LaunchPlan, request: SelftestRequest, baseline: Measured | Non
 def _commands(job: LaunchPlan, request: SelftestRequest) -> list[tuple[tuple[str, ...], bytes]]:
     """The command that starts the agent of each server, and what it reads first."""
     if not (request.ssh or request.slurm):
-        return [(servers.local_command(), b"") for _ in job.nodes]
-    probe, given = servers.agent_probe(), dict(pythons(request.python))
+        return [(local_command(), b"") for _ in job.nodes]
+    probe, given = agent_probe(), dict(pythons(request.python))
     given.setdefault("", sys.executable)  # the framework is where it is here
     reach = by_ssh(job.nodes, os.environ, request.ssh_option) if request.ssh else by_srun(job.nodes, os.environ)
     agents = [(node, probe.command(python_of(given, node.id, node.address))) for node in job.nodes]

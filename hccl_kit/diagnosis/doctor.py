@@ -13,7 +13,7 @@ from hccl_kit.base.extra import install_extra
 from hccl_kit.base.message import Message
 from hccl_kit.base.own_program import own_python
 from hccl_kit.base.wording import joined
-from hccl_kit.discovery import driver_tool, npu_smi, packages
+from hccl_kit.discovery import driver_tool, installation, npu_smi
 from hccl_kit.discovery.installation import package_version
 
 State = Literal["works", "absent", "broken"]
@@ -107,7 +107,7 @@ def cards(root: Path, environ: Mapping[str, str]) -> Check:
             "in a container: start it with --device=/dev/davinci0 --device=/dev/davinci_manager ...",
         )
         return Check("cards", "broken", summary, fix)
-    if packages.cann(root, environ) is None:
+    if installation.cann(root, environ) is None:
         no_cann = Message("diagnosis.doctor.no-cann", "{found}, CANN not found", found=summary)
         return Check("cards", "broken", no_cann, Message("diagnosis.doctor.no-cann.fix", "source set_env.sh of CANN"))
     next_step = Message("diagnosis.doctor.cards.fix", "hccl-kit preflight TABLE checks them for a job")

@@ -14,7 +14,7 @@ from hccl_kit.base.errors import KitError
 from hccl_kit.diagnosis.facts import Evidence, Process, Setting
 from hccl_kit.diagnosis.logs.archives import is_packed
 from hccl_kit.diagnosis.logs.reading import read
-from hccl_kit.discovery import packages
+from hccl_kit.discovery import installation
 from hccl_kit.launch.hccl_variables import BASE_PORT, CARD_RANGE, HOST_RANGE, IF_IP
 from hccl_kit.launch.job_ports import HIGHEST
 from hccl_kit.table.document import shown
@@ -81,7 +81,7 @@ def _of_process(pid: str) -> Had:
         raise KitError(
             "diagnosis.no-process", "process {pid} has no variables: it has ended, or is a kernel thread", pid=pid
         )
-    installed = packages.cann(Path("/"), values)
+    installed = installation.cann(Path("/"), values)
     return Had(f"process {pid}", values, is_complete=True, cann=installed.version if installed else None)
 
 

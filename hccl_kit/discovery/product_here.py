@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from hccl_kit.base.message import Message
-from hccl_kit.discovery import driver_tool, npu_smi, npu_smi_info
+from hccl_kit.discovery import driver_tool, npu_smi
 from hccl_kit.table.products import DEFAULT_PRODUCT, PRODUCTS, Product, find_product, product_of_chip
 
 _BOX16 = 16
@@ -46,11 +46,11 @@ def _asked(tool: str) -> Product | None:
 
 def product_in(answer: str) -> Product | None:
     """The product of the chips in an answer of `npu-smi info`; None if their names do not tell it, or differ."""
-    info = npu_smi_info.parse(answer)
+    info = npu_smi.info(answer)
     return product_of_chips(info.chips) if info else None
 
 
-def product_of_chips(chips: Sequence[npu_smi_info.Chip]) -> Product | None:
+def product_of_chips(chips: Sequence[npu_smi.Chip]) -> Product | None:
     """The product of all chips of a machine; None if their names do not tell it, or differ.
 
     All chips of Atlas A3 are called Ascend910, as some of 910 are; only A3 numbers them by Phy-ID.

@@ -7,14 +7,13 @@ card. Everything is read only.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TypeVar
+from typing import Any
 
 from hccl_kit.base.message import Message, reason_of
-from hccl_kit.discovery import driver_tool, hccn_ping, hccn_reports, hccn_state, npu_smi
+from hccl_kit.discovery import driver_tool, hccn_answers, npu_smi
 from hccl_kit.discovery.driver_tool import HangError, NoAnswerError, excerpt, query_each
-from hccl_kit.preflight.card_pings import Ping, Place, rounds_of
-from hccl_kit.preflight.card_state import CardsAnswer, CardState
-from hccl_kit.preflight.node import CannotTellError, Node, ToolQueries
+from hccl_kit.preflight.card_round import CardsAnswer, CardState, Ping, Place, rounds_of
+from hccl_kit.preflight.node import CannotTellError, Command, Node, ToolQueries
 from hccl_kit.preflight.probes import tools
 from hccl_kit.preflight.probes.cards import here, info, physical_ids
 
@@ -26,9 +25,17 @@ TIMEOUT = 30.0
 MAX_HANGS = 2
 """Pings in a row that do not end; a card that hangs is asked no more."""
 
-_T = TypeVar("_T")
-_Pinged = tuple[int, Place, str, hccn_ping.Pinged]
-_Query = Callable[..., str]
+PORT: Mapping[str, tuple[str, Callable[[str], Any]]] = {
+    "link": ("-link", hccn_answers.link),
+    "speed": ("-speed", hccn_answers.speed),
+    "history": ("-link_stat", hccn_answers.link_history),
+    "optics": ("-optical", hccn_answers.optics),
+    "neighbour": ("-lldp", hccn_answers.neighbour),
+    "counters": ("-stat", hccn_answers.counters),
+}
+"""The readings of a port: the question, and what reads its answer."""
+
+_Pinged = tuple[int, Place, str, hccn_answers.Pinged]
 
 
 def probe(node: Node, *, all_pairs: bool) -> CardsAnswer:
@@ -44,90 +51,65 @@ def probe(node: Node, *, all_pairs: bool) -> CardsAnswer:
             asks.get(ping.source.card, []).append(ping)
 
     def of_card(card: int) -> tuple[CardState, list[_Pinged]]:
-        def query(*words: str) -> str:
-            return node.tools.query(tool, "-i", str(card), *words)
-
-        def again(*words: str) -> str:
-            return second.query(tool, "-i", str(card), *words)
-
         unread: dict[str, str] = {}
-        before = _port(query, unread)
-        earlier = _read(query, hccn_reports.counters, "-stat", "counters", unread)
+        before = _readings(node.tools, (tool, "-i", str(card)), [*PORT], unread)
         pings = [*_pings(tool, card, asks[card])]
-        later = _read(again, hccn_reports.counters, "-stat", "counters", unread)
-        after = _read(again, hccn_reports.link_history, "-link_stat", "history", unread)
-        rose = (
-            {name: later[name] - earlier.get(name, 0) for name in ERRORS if name in later}
-            if earlier and later
-            else None
-        )
-        return before._replace(counters=rose, new_downs=_new_downs(before, after), unread=unread), pings
+        after = _readings(second, (tool, "-i", str(card)), ["counters", "history"], unread)
+        earlier, later = before["counters"], after["counters"]
+        rose = earlier and later and {name: later[name] - earlier.get(name, 0) for name in ERRORS if name in later}
+        downs = [history.down_count for history in (before["history"], after["history"]) if history]
+        new_downs = max(0, downs[1] - downs[0]) if len(downs) == 2 and None not in downs else 0
+        return CardState(**{**before, "counters": rose}, new_downs=new_downs, unread=unread), pings
 
     second = ToolQueries()
     answers, _ = query_each(cards, of_card)
-    chips = _chips(node, cards)
-    states = {card: _with_chip(state, chips.get(card)) for card, (state, _) in answers.items()}
+    states = _with_chips(node, {card: state for card, (state, _) in answers.items()})
     return CardsAnswer(states, [ping for _, pings in answers.values() for ping in pings])
 
 
-def _port(query: _Query, unread: dict[str, str]) -> CardState:
-    return CardState(
-        link=_read(query, hccn_state.link, "-link", "link", unread),
-        speed=_read(query, hccn_state.speed, "-speed", "speed", unread),
-        history=_read(query, hccn_reports.link_history, "-link_stat", "history", unread),
-        optics=_read(query, hccn_reports.optics, "-optical", "optics", unread),
-        neighbour=_read(query, hccn_reports.neighbour, "-lldp", "neighbour", unread),
-    )
-
-
-def _new_downs(before: CardState, after: hccn_reports.LinkHistory | None) -> int:
-    earlier, later = before.history and before.history.down_count, after and after.down_count
-    return max(0, later - earlier) if later is not None and earlier is not None else 0
-
-
-def _read(query: _Query, parse: Callable[[str], _T | None], word: str, name: str, unread: dict[str, str]) -> _T | None:
-    """What the tool answers to `-i N WORD -g`; None, and the reason in `unread`, if it is something else."""
-    try:
-        answer = query(word, "-g")
-    except NoAnswerError as reason:
-        unread[name] = reason_of(reason)
-        return None
-    value = parse(answer)
-    if value is None:
-        unread[name] = excerpt(answer)
-    return value
+def _readings(queries: ToolQueries, command: Command, names: Sequence[str], unread: dict[str, str]) -> dict[str, Any]:
+    """What the tool answers to questions of PORT; None, and the reason in `unread`, if it is something else."""
+    values = dict[str, Any].fromkeys(names)
+    for name in names:
+        word, read = PORT[name]
+        try:
+            answer = queries.query(*command, word, "-g")
+        except NoAnswerError as reason:
+            unread[name] = reason_of(reason)
+            continue
+        values[name] = read(answer)
+        if values[name] is None:
+            unread[name] = excerpt(answer)
+    return values
 
 
 def _pings(tool: str, card: int, asks: Sequence[Ping]) -> Iterator[_Pinged]:
     hangs = 0
     for ping in asks:
         not_asked = Message("preflight.ping-not-asked", "not asked, since {number} pings did not end", number=hangs)
-        pinged = hccn_ping.Pinged(0, 0, reason=not_asked)
+        pinged = hccn_answers.Pinged(0, 0, reason=not_asked)
         if hangs < MAX_HANGS:
             try:
-                words = hccn_ping.words(ping.link, ping.address)
-                pinged = hccn_ping.parse(driver_tool.query([tool, "-i", str(card), *words], TIMEOUT))
+                words = hccn_answers.ping_words(ping.link, ping.address)
+                pinged = hccn_answers.ping(driver_tool.query([tool, "-i", str(card), *words], TIMEOUT))
                 hangs = 0
             except NoAnswerError as reason:
                 hangs += isinstance(reason, HangError)
-                pinged = hccn_ping.Pinged(0, 0, reason=reason_of(reason))
+                pinged = hccn_answers.Pinged(0, 0, reason=reason_of(reason))
         yield card, ping.target, ping.link, pinged
 
 
-_Chip = tuple[Mapping[str, int] | None, Mapping[str, int] | None, Mapping[str, str]]
-
-
-def _chips(node: Node, cards: Sequence[int]) -> Mapping[int, _Chip]:
-    """Memory errors and clock of the cards, by npu-smi, and why some are not known."""
+def _with_chips(node: Node, states: Mapping[int, CardState]) -> dict[int, CardState]:
+    """The states of the cards with their memory errors and clock, by npu-smi, or why these are not known."""
+    why: str = Message("preflight.card-not-shown", "npu-smi does not show this card")
     try:
         tool = tools.need(node, tools.NPU_SMI)
         places = {card: place for place, card in physical_ids(node, info(node).chips).items()}
     except CannotTellError as reason:
-        return dict.fromkeys(cards, (None, None, {"memory": reason_of(reason)}))
+        why, places = reason_of(reason), {}
 
-    def of_card(card: int) -> _Chip:
-        npu, chip = places[card]
-        unread: dict[str, str] = {}
+    def of_card(card: int) -> CardState:
+        unread, (npu, chip) = {**states[card].unread}, places[card]
 
         def rows(kind: str) -> Mapping[str, int] | None:
             try:
@@ -140,19 +122,13 @@ def _chips(node: Node, cards: Sequence[int]) -> Mapping[int, _Chip]:
                 unread["memory" if kind == "ecc" else "clock"] = excerpt(answer)
             return numbers or None
 
-        return rows("ecc"), rows("common"), unread
+        memory, clock = rows("ecc"), rows("common")
+        return states[card]._replace(
+            memory=memory and {name: count for name, count in memory.items() if "Double Bit" in name},
+            clock=clock and {name: clock[name] for name in CLOCK if name in clock},
+            unread=unread,
+        )
 
-    chips, _ = query_each([card for card in cards if card in places], of_card)
-    return chips
-
-
-def _with_chip(state: CardState, chip: _Chip | None) -> CardState:
-    if chip is None:
-        not_shown = Message("preflight.card-not-shown", "npu-smi does not show this card")
-        return state._replace(unread={**state.unread, "memory": not_shown})
-    memory, clock, unread = chip
-    return state._replace(
-        memory=memory and {name: count for name, count in memory.items() if "Double Bit" in name},
-        clock=clock and {name: clock[name] for name in CLOCK if name in clock},
-        unread={**state.unread, **unread},
-    )
+    known, _ = query_each([card for card in states if card in places], of_card)
+    unknown = {card: state._replace(unread={**state.unread, "memory": why}) for card, state in states.items()}
+    return unknown | known

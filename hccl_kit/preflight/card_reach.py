@@ -10,9 +10,8 @@ from hccl_kit.base.grouped import grouped
 from hccl_kit.base.message import Message
 from hccl_kit.base.wording import listed, plural
 from hccl_kit.preflight import card_readings
-from hccl_kit.preflight.card_pings import Place
 from hccl_kit.preflight.card_readings import switch_of
-from hccl_kit.preflight.card_state import MAX_SHOWN, CardRound, Reasons, States, in_words
+from hccl_kit.preflight.card_round import MAX_SHOWN, CardRound, Place, Reasons, States, in_words
 from hccl_kit.preflight.card_verdict import Cause, Kind, Pair, causes
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Finding, finding

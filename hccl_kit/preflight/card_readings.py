@@ -14,7 +14,7 @@ from typing import NamedTuple
 from hccl_kit.base.message import Message
 from hccl_kit.base.origin import Origin
 from hccl_kit.base.wording import counted, listed
-from hccl_kit.preflight.card_state import CardState, Reasons, States
+from hccl_kit.preflight.card_round import CardState, Reasons, States
 from hccl_kit.table.document import shown
 
 TOOLKIT = Origin("threshold_config.py of ascend_fd_tk in mind-cluster, 2026-08-21", "2026-11-27")

@@ -10,9 +10,8 @@ from hccl_kit.base.message import Message
 from hccl_kit.base.wording import counted
 from hccl_kit.check.rule import Rule
 from hccl_kit.preflight import card_readings
-from hccl_kit.preflight.card_pings import Place
 from hccl_kit.preflight.card_reach import unreachable
-from hccl_kit.preflight.card_state import MAX_SHOWN, CardRound, Reasons, States, in_words
+from hccl_kit.preflight.card_round import MAX_SHOWN, CardRound, Place, Reasons, States, in_words
 from hccl_kit.preflight.cluster_rules import folded
 from hccl_kit.table.finding import Finding, finding
 

@@ -12,7 +12,7 @@ from itertools import chain
 from typing import Literal, NamedTuple
 
 from hccl_kit.base.grouped import grouped
-from hccl_kit.preflight.card_pings import Place
+from hccl_kit.preflight.card_round import Place
 
 Pair = tuple[Place, Place]
 """The card that asked, and the one that was asked."""

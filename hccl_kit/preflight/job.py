@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hccl_kit.check.result import Report as TableReport
-from hccl_kit.preflight.inspection import Report
+from hccl_kit.preflight.answer import Report
 from hccl_kit.preflight.node import Node, ToolQueries
 from hccl_kit.preflight.probes.this_server import find_server
 from hccl_kit.preflight.site import NO_RULES, Site

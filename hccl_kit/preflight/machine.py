@@ -18,13 +18,12 @@ from typing import Any, NamedTuple
 
 from hccl_kit.base.bounded_file import read_bounded
 from hccl_kit.base.errors import KitError
-from hccl_kit.discovery import packages
+from hccl_kit.discovery import installation
 from hccl_kit.discovery.installation import other_packages, package_version, versions
 from hccl_kit.discovery.product_here import product_of_chips
-from hccl_kit.preflight.answer import ABSENT, HOST, TABLE, TLS, Answer, assert_matches
+from hccl_kit.preflight.answer import ABSENT, HOST, TABLE, TLS, Answer, assert_matches, inspect
 from hccl_kit.preflight.card_probe import probe
-from hccl_kit.preflight.card_state import CardState
-from hccl_kit.preflight.inspection import inspect
+from hccl_kit.preflight.card_round import CardState
 from hccl_kit.preflight.node import CannotTellError, Node, ToolQueries
 from hccl_kit.preflight.probes.cards import ids_in_dev, info, physical_ids
 from hccl_kit.preflight.probes.port_holder import read
@@ -61,7 +60,7 @@ def answer(node: Node) -> Answer:
 
 def facts(node: Node) -> Mapping[str, str]:
     """Name to value, such as "CANN" to "8.0.RC2" and TLS to "off"; what this server does not know is left out."""
-    cann = packages.cann(node.root, node.environ)
+    cann = installation.cann(node.root, node.environ)
     known = {
         "driver": _driver(node),
         "firmware": _firmware(node),
@@ -83,13 +82,13 @@ def _host(node: Node) -> str | None:
 
 
 def _driver(node: Node) -> str | None:
-    driver = packages.driver(node.root)
+    driver = installation.driver(node.root)
     return driver.version if driver else _version_on_boards(node, "Software Version")
 
 
 def _firmware(node: Node) -> str | None:
     """As reported by the cards, which run it; the file has the version installed last."""
-    firmware = packages.firmware(node.root)
+    firmware = installation.firmware(node.root)
     return _version_on_boards(node, "Firmware Version") or (firmware.version if firmware else None)
 
 

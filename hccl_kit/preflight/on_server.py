@@ -18,7 +18,7 @@ from typing import Any
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.check.engine import check_text
-from hccl_kit.preflight import answer, card_state
+from hccl_kit.preflight import answer, card_round
 from hccl_kit.preflight.card_probe import probe
 from hccl_kit.preflight.machine import answer as answer_of_node
 from hccl_kit.preflight.machine import this_machine
@@ -41,7 +41,7 @@ def answer_of(kind: str, server: str, product: str = "", word: str = "") -> dict
     cards = probe(_node(server, product), all_pairs=word == ALL)
     if cards.error is not None:
         raise KitError(cards.error)
-    return card_state.to_value(cards)
+    return card_round.to_value(cards)
 
 
 def _node(server: str, product: str, path: Path | None = None) -> Node:

@@ -17,8 +17,8 @@ from hccl_kit.base.integer import environ_integer
 from hccl_kit.base.message import Message
 from hccl_kit.base.network import LOOPBACK, port_of_digest
 from hccl_kit.base.wording import row
-from hccl_kit.runtime import modelarts, slurm
-from hccl_kit.runtime.platform_table import check_size, no_such_rank, wait_for_table
+from hccl_kit.runtime import slurm
+from hccl_kit.runtime.platform_table import TASK_INDEX, check_size, modelarts_env, no_such_rank, wait_for_table
 from hccl_kit.runtime.worker_env import NAMES, RANK_TABLE_FILE, RUN_ID, WorkerEnv, consistent, integer
 
 MS_SCHEDULER = "MS_SCHED"
@@ -184,7 +184,7 @@ LAUNCHERS: Mapping[str, Callable[[Mapping[str, str]], WorkerEnv]] = {
     "msrun": _msrun,
     "mpirun": _mpirun,
     "torchrun": _torchrun,
-    "modelarts": modelarts.read,
+    "modelarts": modelarts_env,
     "loop": _shell_loop,
     "srun": slurm.read,
     "single": _single,
@@ -198,7 +198,7 @@ VARIABLES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("msrun", ("MS_ROLE",)),
     ("mpirun", ("OMPI_COMM_WORLD_SIZE",)),
     ("torchrun", ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")),
-    ("modelarts", (modelarts.TASK_INDEX, RANK_TABLE_FILE)),
+    ("modelarts", (TASK_INDEX, RANK_TABLE_FILE)),
     ("loop", ("RANK_ID", "RANK_SIZE", RANK_TABLE_FILE)),
     ("srun", slurm.SIGN),
 )

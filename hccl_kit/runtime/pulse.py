@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import reduce
+from operator import add
 from typing import NamedTuple
 
 STEPS, SECONDS = 5, 2.0
@@ -37,16 +38,7 @@ class Span(NamedTuple):
 
     def and_then(self, later: Span) -> Span:
         """The sum of both."""
-        return Span(
-            later.step,
-            self.steps + later.steps,
-            self.seconds + later.seconds,
-            self.data_s + later.data_s,
-            self.compute_s + later.compute_s,
-            self.communication_s + later.communication_s,
-            self.loss + later.loss,
-            self.losses + later.losses,
-        )
+        return Span(later.step, *map(add, self[1:], later[1:]))
 
     def row(self) -> list[float]:
         """Step, number, seconds, data, compute, communication."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from itertools import chain, groupby
 
-from hccl_kit.show.hosts import Host, Run
-from hccl_kit.show.layout import Picture
+from hccl_kit.show.layout import Host, Picture, Run
 
 
 def one_by_one(picture: Picture) -> Picture:

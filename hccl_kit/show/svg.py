@@ -11,9 +11,7 @@ from hccl_kit.base.translation import translated
 from hccl_kit.base.wording import clauses, counted, sentences
 from hccl_kit.check.rule import SEVERITIES
 from hccl_kit.show.collapse import collapsed, one_by_one, with_ends
-from hccl_kit.show.hosts import Card, Host, Run
-from hccl_kit.show.layout import Picture, Pod, and_more, pod_name, ranks_of
-from hccl_kit.show.palette import LINKED, PLANES, RANKS, RankGroups
+from hccl_kit.show.layout import Card, Host, Picture, Pod, Run, and_more, pod_name, ranks_of
 from hccl_kit.show.shapes import (
     FRAME,
     INK,
@@ -30,6 +28,21 @@ from hccl_kit.show.shapes import (
 )
 from hccl_kit.show.text_width import wrapped
 from hccl_kit.table.finding import Finding
+
+LINKED: tuple[str, ...] = ("#cfe3f7", "#d8efd3", "#fbe7c2", "#e5d9f2")
+"""Cards of one group of linked cards."""
+RANKS = (*LINKED, "#f9d5d5", "#cdeeea", "#eadbc8", "#dfe3a8")
+"""Ranks of one group; there may be thousands of groups, so the colours repeat."""
+PLANES = ("#2f6fad", "#3d8b37", "#c17d11", "#7b4fa3")
+"""Network planes."""
+
+
+class RankGroups(NamedTuple):
+    """The groups of one kind, such as "tensor", by which cards are coloured; `of_rank` has the group of every rank."""
+
+    kind: str
+    of_rank: Sequence[int]
+
 
 MAX_HOSTS = 64
 """The maximum number of servers that are drawn one by one."""

@@ -11,8 +11,7 @@ from hccl_kit.base.terminal import printable, text_width
 from hccl_kit.base.translation import translated
 from hccl_kit.base.wording import clauses, counted, plural, spans
 from hccl_kit.show.collapse import collapsed, one_by_one
-from hccl_kit.show.hosts import Card, Host, Run
-from hccl_kit.show.layout import FindingLine, Picture, Pod, and_more, pod_name, ranks_of
+from hccl_kit.show.layout import Card, FindingLine, Host, Picture, Pod, Run, and_more, pod_name, ranks_of
 from hccl_kit.show.text_width import cut, padded, wrapped
 from hccl_kit.table.finding import Finding
 

@@ -27,7 +27,7 @@ from hccl_kit.diagnosis.environment import mask_of
 from hccl_kit.diagnosis.masking import Masker
 from hccl_kit.discovery.driver_tool import NoAnswerError, query_each
 from hccl_kit.launch.plan import address_of
-from hccl_kit.preflight.by_ssh import machines_of
+from hccl_kit.preflight.all_servers import machines_of
 from hccl_kit.preflight.machine import machine_of, node_of_all_cards
 from hccl_kit.preflight.node import CannotTellError, Node
 from hccl_kit.preflight.probes import tools

@@ -21,7 +21,6 @@ JSON_VERSION = 1
 """Raised when a field of the JSON form changes its meaning or goes away."""
 POINTS = 48
 """Maximum number of points of a curve in this form; it still covers the whole run."""
-_MAX_WINDOWS = 8
 _MAX_NOTES = 8
 _ROWS = frozenset({"windows", "curve"})
 
@@ -124,17 +123,11 @@ def _ranks(rows: Sequence[Mapping[str, Any]]) -> dict[int, WatchedRank]:
         ranks[row["rank"]] = WatchedRank(
             row["rank"],
             row["state"],
-            host=records.text(row["host"], 64),
-            device=row["device"],
-            step=row["step"],
             idle_s=row["idle_s"],
             silent_s=row["silent_s"],
-            doing=records.text(row["doing"], 40),
-            loss=records.number(row["loss"]),
-            memory=row["memory"],
-            windows=tuple(span for window in row["windows"][:_MAX_WINDOWS] if (span := records.span(window))),
             why=records.text(row["why"]),
             last_line=records.text(row["last_line"]),
-            curve=tuple(point for values in points if (point := records.point(values))),
+            curve=tuple(filter(None, map(records.point, points))),
+            **records.fields(row),
         )
     return ranks

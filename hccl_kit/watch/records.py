@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from hccl_kit.base.schemas import object_in
 from hccl_kit.base.terminal import printable
 from hccl_kit.runtime.flight_recorder import ENTRY, HEAD
-from hccl_kit.runtime.pulse import POINTS, RECENT, Point, Span
+from hccl_kit.runtime.pulse import POINTS, Point, Span
 
 HEAD_BYTES = 3 * HEAD
 """Bytes of the three lines on the state of a rank, at the start of its file."""
@@ -22,58 +22,38 @@ _NUMBERS = (int, float)
 SHORTEST = 1e-6
 """Seconds of a window: a shorter one has no speed."""
 _MAX_BYTES = 1 << 62
+_MAX_WINDOWS = 8
+
+Row = Mapping[str, Any]
+
+Rows = tuple[Row, Row, Row]
+"""The first three lines of a file: who the rank is, its last sign of life, its end; empty if a line is not whole."""
 
 
-class Record(NamedTuple):
-    """What a rank reports about itself; None or empty if it is not reported. Texts have no control characters."""
-
-    ranks: int | None = None
-    host: str = ""
-    device: int | None = None
-    start: float | None = None
-    alive: float | None = None
-    step: int = 0
-    doing: str = ""
-    since: float | None = None
-    idle: float | None = None
-    loss: float | None = None
-    memory: int | None = None
-    windows: tuple[Span, ...] = ()
-    ended: str = ""
-    message: str = ""
-
-
-def record(data: bytes) -> Record | None:
+def rows(data: bytes) -> Rows | None:
     """The start of a file; None if its first line is incomplete, as while the file is created."""
-    head, alive, ended = (_object(data[at : at + HEAD]) for at in (0, HEAD, 2 * HEAD))
-    if head is None or whole(head.get("rank")) is None:
-        return None
-    alive, ended = alive or {}, ended or {}
-    windows = alive.get("windows")
-    rows = windows[:RECENT] if isinstance(windows, list) else []
-    return Record(
-        ranks=whole(head.get("ranks"), 1 << 24),
-        host=text(head.get("host"), 64),
-        device=whole(head.get("device"), 1 << 24),
-        start=seconds(head.get("start")),
-        alive=seconds(alive.get("alive")),
-        step=whole(alive.get("step")) or 0,
-        doing=text(alive.get("doing"), 40),
-        since=seconds(alive.get("since")),
-        idle=seconds(alive.get("idle")),
-        loss=number(alive.get("loss")),
-        memory=whole(alive.get("memory"), _MAX_BYTES),
-        windows=tuple(window for row in rows if (window := span(row)) is not None),
-        ended=text(ended.get("ended"), 40),
-        message=text(ended.get("message"), MAX_TEXT),
-    )
+    head, alive, end = (_object(data[at : at + HEAD]) for at in (0, HEAD, 2 * HEAD))
+    return None if whole(head.get("rank")) is None else (head, alive, end)
+
+
+def fields(row: Row) -> dict[str, Any]:
+    """What a rank reports about itself, as fields of a WatchedRank; None or empty if it is not reported."""
+    windows = row.get("windows")
+    return {
+        "host": text(row.get("host"), 64),
+        "device": whole(row.get("device"), 1 << 24),
+        "step": whole(row.get("step")),
+        "doing": text(row.get("doing"), 40),
+        "loss": number(row.get("loss")),
+        "memory": whole(row.get("memory"), _MAX_BYTES),
+        "windows": tuple(filter(None, map(span, windows[:_MAX_WINDOWS] if isinstance(windows, list) else ()))),
+    }
 
 
 def curve(data: bytes) -> tuple[Point, ...]:
     """The points of the run; lines that are not points are left out."""
     lines = (data[at : at + ENTRY] for at in range(0, min(len(data), CURVE_BYTES), ENTRY))
-    points = (point(row.get("curve")) for line in lines if (row := _object(line)) is not None)
-    return tuple(filter(None, points))
+    return tuple(filter(None, (point(_object(line).get("curve")) for line in lines)))
 
 
 def point(row: Any) -> Point | None:
@@ -134,6 +114,6 @@ def last_line(data: bytes) -> str:
     return printable(line.decode("utf-8", "replace").strip()[:MAX_TEXT])
 
 
-def _object(line: bytes) -> dict[str, Any] | None:
-    """The object in a line that ends with a line break; None if there is none, or only half of it."""
-    return object_in(line) if line.startswith(b"{") and line.endswith(b"\n") else None
+def _object(line: bytes) -> Row:
+    """The object in a line that ends with a line break; empty if there is none, or only half of it."""
+    return (object_in(line) if line.startswith(b"{") and line.endswith(b"\n") else None) or {}

@@ -21,7 +21,7 @@ from hccl_kit.base.message import Message
 from hccl_kit.base.process_end import exit_code
 from hccl_kit.runtime.flight_recorder import CURVE_AT, DONE
 from hccl_kit.watch import records, torch_status
-from hccl_kit.watch.records import Record
+from hccl_kit.watch.records import Rows
 from hccl_kit.watch.torch_status import StatusFile
 from hccl_kit.watch.view import SILENT, State, WatchedRank
 
@@ -132,11 +132,11 @@ def ranks_of(attempt: Attempt, ages: Ages) -> tuple[list[WatchedRank], int]:
     size = 0
     ranks = {}
     for number in attempt.files["facts"][:MAX_RANKS]:
-        record = _record(attempt.folder / f"facts_{number}.jsonl")
-        if record is None:
+        rows = _rows(attempt.folder / f"facts_{number}.jsonl")
+        if rows is None:
             continue
-        size = max(size, record.ranks or 0)
-        ranks[number] = rank(number, record, ages.of(number, record.alive), script)
+        size = max(size, records.whole(rows[0].get("ranks"), 1 << 24) or 0)
+        ranks[number] = rank(number, rows, ages.of(number, records.seconds(rows[1].get("alive"))), script)
     without = {*attempt.files["rank"][:MAX_RANKS], *sorted(attempt.statuses)[:MAX_RANKS]} - ranks.keys()
     are_starting = any(of_rank.state == "starting" for of_rank in ranks.values())
     for number in without:
@@ -150,37 +150,29 @@ def ranks_of(attempt: Attempt, ages: Ages) -> tuple[list[WatchedRank], int]:
     return list(ranks.values()), min(size, 1 << 24)
 
 
-def rank(number: int, record: Record, silent_s: float | None, script: Script = NOTHING) -> WatchedRank:
-    """A rank, from its record and from what the launch script saw."""
+def rank(number: int, rows: Rows, silent_s: float | None, script: Script = NOTHING) -> WatchedRank:
+    """A rank, from its own file and from what the launch script saw."""
     code, _, _ = script.exits.get(number, _NO_EXIT)
-    state: State = "running" if record.idle is not None or record.step else "starting"
-    if state == "starting" and record.start is not None and (record.alive or 0.0) - record.start > LONGEST_START:
+    head, alive, end = rows
+    known = records.fields({**head, **alive})
+    start, last, idle = map(records.seconds, (head.get("start"), alive.get("alive"), alive.get("idle")))
+    ended, message = records.text(end.get("ended"), 40), records.text(end.get("message"))
+    state: State = "running" if idle is not None or known["step"] else "starting"
+    if state == "starting" and start is not None and (last or 0.0) - start > LONGEST_START:
         state = "unknown"
     why = ""
-    if code is not None or record.ended not in ("", DONE):
+    if code is not None or ended not in ("", DONE):
         state = "failed"
-        ending = "" if record.ended == DONE else f"{record.ended}: {record.message}" if record.message else record.ended
+        ending = "" if ended == DONE else f"{ended}: {message}" if message else ended
         why = ending or exit_code(code)
-    elif record.ended == DONE:
+    elif ended == DONE:
         state = "done"
     elif silent_s is not None and silent_s > SILENT:
         state = "ended" if script.is_ending else "silent"
-    idle = None if record.idle is None else record.idle + (silent_s or 0.0)
-    doing = record.doing if state in ("running", "starting", "silent") else ""
-    return WatchedRank(
-        number,
-        state,
-        record.host,
-        record.device,
-        record.step,
-        idle,
-        silent_s,
-        doing,
-        record.loss,
-        record.memory,
-        record.windows,
-        why,
-    )
+    known["step"] = known["step"] or 0
+    known["doing"] = known["doing"] if state in ("running", "starting", "silent") else ""
+    idle = None if idle is None else idle + (silent_s or 0.0)
+    return WatchedRank(number, state, idle_s=idle, silent_s=silent_s, why=why, **known)
 
 
 def with_details(attempt: Attempt, rank: WatchedRank) -> WatchedRank:
@@ -218,14 +210,14 @@ class Ages:
         return age + self.monotonic - since
 
 
-def _record(path: Path) -> Record | None:
-    """The record in a file; read again if it was written meanwhile."""
+def _rows(path: Path) -> Rows | None:
+    """The first lines of a file; read again if it was written meanwhile."""
     for _ in range(3):
         data = read_part(path, 0, records.HEAD_BYTES)
-        record = records.record(data) if data else None
-        if record is not None and record.alive is not None:
-            return record
-    return record
+        rows = records.rows(data) if data else None
+        if rows is not None and records.seconds(rows[1].get("alive")) is not None:
+            break
+    return rows
 
 
 def _without_heartbeat(attempt: Attempt, number: int, script: Script, *, are_starting: bool) -> WatchedRank:

@@ -6,11 +6,9 @@ import random
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from hccl_kit.discovery.hccn_ping import Pinged
-from hccl_kit.discovery.hccn_reports import LinkHistory, Neighbour
+from hccl_kit.discovery.hccn_answers import LinkHistory, Neighbour, Pinged
 from hccl_kit.preflight.answer import Answer
-from hccl_kit.preflight.card_pings import Place
-from hccl_kit.preflight.card_state import CardRound, CardState
+from hccl_kit.preflight.card_round import CardRound, CardState, Place
 
 ANSWERED, LOST = Pinged(3, 3, 0.04), Pinged(3, 0)
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import resource
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
-from hccl_kit.preflight.inspection import Report, inspect
+from hccl_kit.preflight.answer import Report, inspect
 from hccl_kit.preflight.node import Node
 from hccl_kit.preflight.probes.cards import CONTROLS
 from hccl_kit.preflight.rules import NODE_RULES
@@ -149,3 +151,13 @@ def machine_of(
     monkeypatch.setenv("FAKE_HCCN", str(made.hccn))
     monkeypatch.setenv("FAKE_NPU_SMI", str(made.smi))
     return made
+
+
+@contextmanager
+def limited(which: int, value: int) -> Iterator[None]:
+    before = resource.getrlimit(which)
+    resource.setrlimit(which, (value, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(which, before)

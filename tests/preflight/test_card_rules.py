@@ -9,12 +9,10 @@ from datetime import date
 import pytest
 
 from hccl_kit.check.rule import run
-from hccl_kit.discovery.hccn_ping import Pinged
-from hccl_kit.discovery.hccn_reports import Neighbour
-from hccl_kit.preflight.card_pings import Place, Plan
+from hccl_kit.discovery.hccn_answers import Neighbour, Pinged
 from hccl_kit.preflight.card_readings import LIMITS, OURS
+from hccl_kit.preflight.card_round import CardRound, CardState, Place, Plan, in_words
 from hccl_kit.preflight.card_rules import CARD_RULES
-from hccl_kit.preflight.card_state import CardRound, CardState, in_words
 from hccl_kit.preflight.cluster_rules import Round, differences
 from hccl_kit.table.finding import Finding
 from tests.preflight.clusters import (

@@ -10,8 +10,8 @@ import os
 import resource
 import socket
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -20,9 +20,8 @@ import pytest
 
 from hccl_kit.check.report.finding_text import as_lines
 from hccl_kit.discovery.server_id import interfaces
-from hccl_kit.preflight.answer import Answer
+from hccl_kit.preflight.answer import Answer, inspect
 from hccl_kit.preflight.cluster_rules import CLUSTER_RULES, Round, differences
-from hccl_kit.preflight.inspection import inspect
 from hccl_kit.preflight.machine import machine_of as described_machine
 from hccl_kit.preflight.machine import node_of_all_cards
 from hccl_kit.preflight.node import Node
@@ -32,7 +31,7 @@ from hccl_kit.preflight.site import read_site
 from hccl_kit.preflight.site_rules import SITE_RULE, findings_of
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Finding
-from tests.preflight.machines import A2, GENERATIONS, Generation, Machine, machine_of, table_of
+from tests.preflight.machines import A2, GENERATIONS, Generation, Machine, limited, machine_of, table_of
 from tests.preflight.nodes import HERE, free_base
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -158,16 +157,6 @@ def prepare(machine: Machine, described: dict[str, Any], stack: ExitStack, port:
     if described.get("is_privileged", True) is False and os.geteuid() == 0:
         os.seteuid(65534)
         stack.callback(os.seteuid, 0)
-
-
-@contextmanager
-def limited(which: int, value: int) -> Iterator[None]:
-    before = resource.getrlimit(which)
-    resource.setrlimit(which, (value, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(which, before)
 
 
 def cluster(described: dict[str, Any]) -> Round:

@@ -12,7 +12,7 @@ from hccl_kit.preflight.answer import TLS
 from hccl_kit.preflight.machine import Machine, facts, from_value, machine_of, node_of_all_cards
 from tests.places import ROOT
 from tests.preflight import machines
-from tests.preflight.machines import A2, A3, GENERATIONS, Generation
+from tests.preflight.machines import GENERATIONS, Generation
 from tests.preflight.machines import machine_of as fake_machine
 from tests.preflight.nodes import node
 from tests.preflight.samples import sample
@@ -35,13 +35,12 @@ def test_all_cards_of_a_machine_are_described(
     assert machine.settings["product"] == generation.product
 
 
-def test_what_is_wrong_with_a_card_is_in_its_facts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    fake = fake_machine(A2, tmp_path, monkeypatch)
-    fake.say("link", 3, "link status: DOWN\n")
+def test_what_is_wrong_with_a_card_is_in_its_facts(machine: machines.Machine) -> None:
+    machine.say("link", 3, "link status: DOWN\n")
     healthy = sample("a2/npu-smi-ecc.txt")
-    fake.smi_says("ecc.all", healthy)
-    fake.smi_says("ecc.5.0", healthy.replace("Isolated Pages Count      : 0", "Isolated Pages Count      : 7"))
-    here = described(fake)
+    machine.smi_says("ecc.all", healthy)
+    machine.smi_says("ecc.5.0", healthy.replace("Isolated Pages Count      : 0", "Isolated Pages Count      : 7"))
+    here = described(machine)
     assert [card for card, facts in here.cards.items() if facts["link"] != "UP"] == ["3"]
     assert {facts["speed"] for facts in here.cards.values()} == {"200000 Mb/s"}
     assert [card for card, facts in here.cards.items() if facts["HBM Double Bit Isolated Pages Count"] == "7"] == ["5"]
@@ -50,18 +49,17 @@ def test_what_is_wrong_with_a_card_is_in_its_facts(tmp_path: Path, monkeypatch: 
     assert here.settings["TLS"] == "off"
 
 
-def test_the_settings_of_the_system_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    fake = fake_machine(A2, tmp_path, monkeypatch)
-    fake.file("proc/sys/net/ipv4/ip_local_port_range", "32768\t60999\n")
+def test_the_settings_of_the_system_are_read(machine: machines.Machine) -> None:
+    machine.file("proc/sys/net/ipv4/ip_local_port_range", "32768\t60999\n")
     for core, governor in enumerate(("performance", "powersave", "powersave")):
-        fake.file(f"sys/devices/system/cpu/cpu{core}/cpufreq/scaling_governor", governor + "\n")
-    fake.file("sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n")
-    fake.file(
+        machine.file(f"sys/devices/system/cpu/cpu{core}/cpufreq/scaling_governor", governor + "\n")
+    machine.file("sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n")
+    machine.file(
         "proc/self/mounts",
         "/dev/sda1 / ext4 rw 0 0\nnas:/a /data nfs4 rw 0 0\ntmpfs /tmp tmpfs rw 0 0\n"
         "/dev/sda1 /etc/hosts ext4 rw 0 0\nfs /scratch\\040old fuse.juicefs rw 0 0\nbroken\n",
     )
-    settings = described(fake).settings
+    settings = described(machine).settings
     assert settings["net.ipv4.ip_local_port_range"] == "32768 60999"
     assert settings["cpu governor"] == "performance and powersave"
     assert settings["transparent huge pages"] == "madvise"
@@ -71,23 +69,17 @@ def test_the_settings_of_the_system_are_read(tmp_path: Path, monkeypatch: pytest
     }
 
 
-def test_without_tools_the_reason_is_in_the_facts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    fake = fake_machine(A3, tmp_path, monkeypatch)
-    fake.without_tools()
-    assert {facts["health"] for facts in described(fake).cards.values()} == {"unknown: npu-smi not found, see HK623"}
+def test_without_tools_the_reason_is_in_the_facts(a3: machines.Machine) -> None:
+    a3.without_tools()
+    assert {facts["health"] for facts in described(a3).cards.values()} == {"unknown: npu-smi not found, see HK623"}
 
 
-def test_a_machine_travels_as_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    machine = described(fake_machine(A2, tmp_path, monkeypatch))
-    value = json.loads(json.dumps(machine._asdict()))
-    assert from_value(value) == machine
+def test_a_machine_travels_as_json(machine: machines.Machine) -> None:
+    here = described(machine)
+    value = json.loads(json.dumps(here._asdict()))
+    assert from_value(value) == here
     with pytest.raises(KitError, match="does not match the schema: versions/driver"):
         from_value({**value, "versions": {"driver": 25}})
-
-
-@pytest.fixture
-def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> machines.Machine:
-    return fake_machine(A2, tmp_path, monkeypatch)
 
 
 PYTHON = ".".join(map(str, sys.version_info[:2]))
@@ -111,10 +103,9 @@ def test_in_a_container_versions_are_read_from_the_cards(machine: machines.Machi
     assert of_driver(machine) == {"driver": "24.1.1", "firmware": "7.5.0.5.220", "CANN": "8.0.RC3", TLS: "on some"}
 
 
-def test_different_firmware_versions_of_cards_are_all_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    machine = fake_machine(A3, tmp_path, monkeypatch)
-    machine.change("board.5", "7.5.0.5.220", "7.1.0.5.220")
-    assert facts(machine.node())["firmware"] == "7.1.0.5.220 and 7.5.0.5.220"
+def test_different_firmware_versions_of_cards_are_all_reported(a3: machines.Machine) -> None:
+    a3.change("board.5", "7.5.0.5.220", "7.1.0.5.220")
+    assert facts(a3.node())["firmware"] == "7.1.0.5.220 and 7.5.0.5.220"
 
 
 @pytest.mark.parametrize("server", [0, None])

@@ -8,17 +8,17 @@ from pathlib import Path
 import pytest
 
 from hccl_kit.cli import spares
-from hccl_kit.preflight import by_ssh
+from hccl_kit.preflight import all_servers
 from hccl_kit.remote.probe import Host, Probe, Reach
-from hccl_kit.selftest import servers
+from hccl_kit.selftest import session
 from hccl_kit.watch import over_ssh
 from tests.test_architecture import imports_of
 
 PROBES = (
-    (["preflight.on_server"], by_ssh.PACKAGES),
+    (["preflight.on_server"], all_servers.PACKAGES),
     (["watch.on_server"], over_ssh.PACKAGES),
     (["discovery.on_server"], spares.PACKAGES),
-    (["selftest.agent", "selftest.ranks.worker"], servers.PACKAGES),
+    (["selftest.agent", "selftest.ranks.worker"], session.PACKAGES),
 )
 FAKE_SSH = '#!/bin/sh\nfor command; do :; done\nTMPDIR="$0.tmp" exec sh -c "$command"\n'
 
@@ -51,7 +51,7 @@ def test_nothing_is_needed_there_and_nothing_is_left_there(reach: Reach, tmp_pat
     table = {"version": "1.0", "status": "completed", "server_count": "1"}
     device = {"device_id": "0", "device_ip": "192.168.1.1", "rank_id": "0"}
     table["server_list"] = [{"server_id": "10.0.0.1", "device": [device]}]  # type: ignore[assignment]
-    probe = Probe("preflight.on_server", by_ssh.PACKAGES)
+    probe = Probe("preflight.on_server", all_servers.PACKAGES)
     host = Host("10.0.0.1", "10.0.0.1", ("server", "10.0.0.1", "910"))
     (reply,) = probe.ask(reach, [host], json.dumps(table).encode())
     answer = json.loads(reply.document())

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from hccl_kit.selftest.servers import BACKENDS, ON_CARDS
+from hccl_kit.selftest.session import BACKENDS, ON_CARDS
 from tests.places import FILES_OF_MPIRUN
 from tests.selftest.jobs import PATIENCE, ended, left_behind, ranks_of, report, run, start, table
 from tests.waiting import wait_until

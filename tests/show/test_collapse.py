@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hccl_kit.show.collapse import collapsed, one_by_one, with_ends
-from hccl_kit.show.hosts import Host
-from hccl_kit.show.layout import Picture
+from hccl_kit.show.layout import Host, Picture
 from tests.show.pictures import drawn, many, unlike
 from tests.tables import pods_value
 

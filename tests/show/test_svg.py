@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from hccl_kit.check.engine import check_text
 from hccl_kit.show.layout import picture
-from hccl_kit.show.palette import RANKS, RankGroups
-from hccl_kit.show.svg import MAX_HOSTS, as_svg
+from hccl_kit.show.svg import MAX_HOSTS, RANKS, RankGroups, as_svg
 from hccl_kit.table.formats import write
 from hccl_kit.table.products import find_product
 from tests.show.pictures import broken, broken_pods, drawn, four_cards, in_blocks, many, unlike

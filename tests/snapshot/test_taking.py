@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from hccl_kit.diagnosis.environment import mask_of
+from hccl_kit.preflight.answer import inspect
 from hccl_kit.preflight.card_probe import probe
-from hccl_kit.preflight.inspection import inspect
 from hccl_kit.preflight.machine import machine_of, node_of_all_cards
 from hccl_kit.snapshot.document import THIS, Snapshot
 from hccl_kit.snapshot.taking import recording_of

@@ -10,7 +10,7 @@ from itertools import groupby
 from hccl_kit.base.grouped import grouped
 from hccl_kit.base.message import Message
 from hccl_kit.base.wording import joined, plural, spans
-from hccl_kit.discovery import npu_smi_info
+from hccl_kit.discovery import npu_smi
 from hccl_kit.preflight.node import CannotTellError, Node
 from hccl_kit.preflight.probes import tools
 from hccl_kit.table.finding import Finding, finding
@@ -58,16 +58,16 @@ def here(node: Node) -> tuple[int, ...]:
     return ids
 
 
-def info(node: Node) -> npu_smi_info.Info:
+def info(node: Node) -> npu_smi.Info:
     """The output of `npu-smi info`. Raises CannotTellError if it has no table of cards."""
     need_npu(node)
-    shown = npu_smi_info.parse(tools.smi(node, "info"))
+    shown = npu_smi.info(tools.smi(node, "info"))
     if shown is None or not shown.chips:
         raise CannotTellError("preflight.no-cards-shown", "npu-smi shows no table of cards, see HK638")
     return shown
 
 
-def physical_ids(node: Node, chips: Iterable[npu_smi_info.Chip]) -> Mapping[Place, int]:
+def physical_ids(node: Node, chips: Iterable[npu_smi.Chip]) -> Mapping[Place, int]:
     """The physical id of every chip for which it is known.
 
     npu-smi prints it on A3 (Phy-ID) and, with -m, on Atlas 950. Elsewhere its logic ids number the cards of this system
@@ -76,7 +76,7 @@ def physical_ids(node: Node, chips: Iterable[npu_smi_info.Chip]) -> Mapping[Plac
     chips = tuple(chips)
     if all(chip.physical is not None for chip in chips):
         return {(chip.npu, chip.chip): chip.physical for chip in chips if chip.physical is not None}
-    mapped = {(chip.npu, chip.chip): chip for chip in npu_smi_info.parse_map(tools.smi(node, "info", "-m"))}
+    mapped = {(chip.npu, chip.chip): chip for chip in npu_smi.parse_map(tools.smi(node, "info", "-m"))}
     in_dev = ids_in_dev(node)
     matches_dev = sorted(-1 if chip.logic is None else chip.logic for chip in mapped.values()) == list(
         range(len(in_dev))

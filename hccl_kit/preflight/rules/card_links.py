@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from hccl_kit.base.message import Message
 from hccl_kit.base.network import ip_of
 from hccl_kit.check.rule import Rule
-from hccl_kit.discovery import hccn_state
+from hccl_kit.discovery import hccn_answers
 from hccl_kit.discovery.driver_tool import NoAnswerError, excerpt
 from hccl_kit.preflight.node import ATLAS_950, CannotTellError, Node
 from hccl_kit.preflight.probes import tools
@@ -37,7 +37,7 @@ def link_down(node: Node) -> Iterator[Finding]:
                     was switched off, hccn_tool -i 5 -link -s up.
     HCCL:           EI0006 after HCCL_CONNECT_TIMEOUT; EI0009 if the link goes down later.
     """
-    states, failures = _ask(node, hccn_state.link, "-link", "-g")
+    states, failures = _ask(node, hccn_answers.link, "-link", "-g")
     down = {card: _link_status(text) for card, text in states.items() if text != _UP}
     yield from findings_on_cards(
         down | failures, Message("HK630.fix", "check the cable and the optical module: hccn_tool -i N -optical -g")
@@ -55,7 +55,7 @@ def network_unreachable(node: Node) -> Iterator[Finding]:
     Fix:            hccn_tool -i 2 -netdetect -g shows the address; hccn_tool -i 2 -ping -g address A.B.C.D asks others.
     HCCL:           no code of its own; EI0006 where the other servers are not reached.
     """
-    states, failures = _ask(node, hccn_state.net_health, "-net_health", "-g")
+    states, failures = _ask(node, hccn_answers.net_health, "-net_health", "-g")
     bad = {card: _net_health(text) for card, text in states.items() if text not in _REACHED}
     yield from findings_on_cards(
         bad | failures,
@@ -83,8 +83,8 @@ def gateway_not_set(node: Node) -> Iterator[Finding]:
     if not plain:
         raise CannotTellError("HK632.no-ipv4", "no card here has an IPv4 address")
     far = [device_id for device_id, card in plain.items() if _goes_outside(node, device_id, card)]
-    lost = _unset(node, far, hccn_state.gateway, "-gateway") if far else ((), {})
-    unasked = _unset(node, sorted(plain), hccn_state.net_detect, "-netdetect")
+    lost = _unset(node, far, hccn_answers.gateway, "-gateway") if far else ((), {})
+    unasked = _unset(node, sorted(plain), hccn_answers.net_detect, "-netdetect")
     yield from _not_set(
         lost,
         Message("HK632.gateway", "no gateway is set, and other servers have addresses outside the card's network"),
@@ -127,7 +127,7 @@ def tls_mixed(node: Node) -> Iterator[Finding]:
 def tls_switches(node: Node) -> Mapping[int, str]:
     """Card to "on" or "off"; raises CannotTellError if none is known."""
     _need_ports(node)
-    switches, _ = tools.hccn(node, here(node), _reader(hccn_state.tls, "-tls", "-g"))
+    switches, _ = tools.hccn(node, here(node), _reader(hccn_answers.tls, "-tls", "-g"))
     return switches
 
 
@@ -139,13 +139,13 @@ def _net_health(text: str) -> Message:
     return Message("HK631.net-health", "net health status {status}", status=text)
 
 
-def _ask(node: Node, parse: hccn_state.Reader, *words: str) -> tuple[dict[int, str], dict[int, str]]:
+def _ask(node: Node, parse: hccn_answers.Reader, *words: str) -> tuple[dict[int, str], dict[int, str]]:
     return tools.hccn(node, _cards(node), _reader(parse, *words))
 
 
-def _unset(node: Node, ids: Sequence[int], parse: hccn_state.Reader, word: str) -> _Unset:
+def _unset(node: Node, ids: Sequence[int], parse: hccn_answers.Reader, word: str) -> _Unset:
     def read(query: Callable[..., str]) -> str:
-        return _UNSET_ADDRESS if hccn_state.says_unset(query(word, "-g")) else _reader(parse, word, "-g")(query)
+        return _UNSET_ADDRESS if hccn_answers.says_unset(query(word, "-g")) else _reader(parse, word, "-g")(query)
 
     addresses, failures = tools.hccn(node, ids, read)
     return [card for card, address in addresses.items() if address == _UNSET_ADDRESS], failures
@@ -157,7 +157,7 @@ def _not_set(unset: _Unset, text: Message, hint: Message) -> Iterator[Finding]:
     yield from findings_on_cards(failures)
 
 
-def _reader(parse: hccn_state.Reader, *words: str) -> Callable[[Callable[..., str]], str]:
+def _reader(parse: hccn_answers.Reader, *words: str) -> Callable[[Callable[..., str]], str]:
     def read(query: Callable[..., str]) -> str:
         answer = query(*words)
         state = parse(answer)

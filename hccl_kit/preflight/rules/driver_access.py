@@ -10,7 +10,7 @@ from pathlib import Path
 from hccl_kit.base.message import Message
 from hccl_kit.base.wording import joined, listed
 from hccl_kit.check.rule import Rule
-from hccl_kit.discovery import hccn_tool, may_be_file, npu_smi_info
+from hccl_kit.discovery import hccn_tool, may_be_file, npu_smi
 from hccl_kit.discovery.driver_tool import HangError, NoAnswerError, excerpt, query_each
 from hccl_kit.preflight.node import ATLAS_950, Node
 from hccl_kit.preflight.probes import tools
@@ -225,7 +225,7 @@ def _smi_failure(node: Node) -> NoAnswerError | None:
         answer = node.tools.query(tool, "info")
     except NoAnswerError as reason:
         return reason
-    info = npu_smi_info.parse(answer)
+    info = npu_smi.info(answer)
     if info is None:
         return NoAnswerError(excerpt(answer))
     return None if info.chips else NoAnswerError(Message("preflight.no-chip", "it lists no chip"))

@@ -15,7 +15,7 @@ from hccl_kit.base.grouped import grouped
 from hccl_kit.base.message import Message
 from hccl_kit.base.wording import listed
 from hccl_kit.check.rule import Rule
-from hccl_kit.discovery.npu_smi_info import Process
+from hccl_kit.discovery.npu_smi import Process
 from hccl_kit.discovery.server_id import choose, interfaces
 from hccl_kit.launch.hccl_variables import BASE_PORT, CARD_RANGE, HOST_RANGE
 from hccl_kit.launch.job_ports import DEFAULT_BASE, DEFAULT_CARD, DEFAULT_HOST_PORTS

@@ -11,7 +11,7 @@ from pathlib import Path
 from hccl_kit.base.message import Message
 from hccl_kit.base.wording import joined, row
 from hccl_kit.check.rule import Rule
-from hccl_kit.discovery import packages
+from hccl_kit.discovery import installation
 from hccl_kit.preflight.node import Node
 from hccl_kit.preflight.probes.cards import ids_in_dev, named
 from hccl_kit.preflight.rules.variable_values import VALUES, links_contradict
@@ -176,7 +176,7 @@ def _in_container(node: Node, ids: Iterable[int]) -> Iterator[int]:
 
 def _refusals(node: Node) -> Iterator[tuple[str, Refusal]]:
     """The variables whose value is not in the table of this product and release, with what is known about it."""
-    installed = packages.cann(node.root, node.environ)
+    installed = installation.cann(node.root, node.environ)
     for name in VALUES:
         value = node.environ.get(name)
         if value is None:

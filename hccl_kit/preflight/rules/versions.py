@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from hccl_kit.base.message import Message
 from hccl_kit.base.wording import joined
 from hccl_kit.check.rule import Rule
-from hccl_kit.discovery import npu_smi, packages
+from hccl_kit.discovery import installation, npu_smi
 from hccl_kit.discovery.driver_tool import NoAnswerError, query_each
 from hccl_kit.preflight.node import ATLAS_950, CannotTellError, Node
 from hccl_kit.preflight.probes import tools
@@ -31,13 +31,13 @@ def package_missing(node: Node) -> Iterator[Finding]:
     HCCL:           no code; the framework stops with "libascendcl.so: cannot open shared object file".
     """
     need_npu(node)
-    if packages.driver(node.root) is None:
+    if installation.driver(node.root) is None:
         yield finding(
             "HK634.no-driver-version",
             "the driver version cannot be read: there is no driver/version.info",
             fix="in a container: -v /usr/local/Ascend/driver/version.info:/usr/local/Ascend/driver/version.info",
         )
-    if packages.cann(node.root, node.environ) is None:
+    if installation.cann(node.root, node.environ) is None:
         yield finding(
             "HK634.no-cann",
             "no CANN found at ASCEND_HOME_PATH or in /usr/local/Ascend",
@@ -94,7 +94,7 @@ def cann_unfit(node: Node) -> Iterator[Finding]:
     HCCL:           no code of its own; EI0008 if servers differ.
     """
     need_npu(node)
-    driver, cann = packages.driver(node.root), packages.cann(node.root, node.environ)
+    driver, cann = installation.driver(node.root), installation.cann(node.root, node.environ)
     if node.product.name == _OTHER_NUMBERS or node.table.version == ATLAS_950:
         raise CannotTellError("HK636.atlas-950", "releases of Atlas 950 have other numbers")
     if not (driver and cann and driver.release and cann.release and (driver.releases or cann.releases)):
@@ -133,12 +133,12 @@ def boards_of_cards(node: Node) -> Mapping[int, Mapping[str, str]]:
 
 
 def _by_ranges(node: Node) -> Iterator[Finding]:
-    driver, firmware = packages.driver(node.root), packages.firmware(node.root)
+    driver, firmware = installation.driver(node.root), installation.firmware(node.root)
     if driver is None or firmware is None or not driver.firmware:
         raise CannotTellError(
             "HK635.unknown", "neither npu-smi nor a version.info shows which firmware the driver supports"
         )
-    if not any(packages.in_range(firmware.version, *ends) for ends in driver.firmware):
+    if not any(installation.in_range(firmware.version, *ends) for ends in driver.firmware):
         yield finding(
             "HK635.outside-range",
             "driver {driver} supports firmware {ranges}, and {firmware} is installed",

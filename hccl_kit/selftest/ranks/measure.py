@@ -15,8 +15,7 @@ import numpy as np
 
 from hccl_kit.selftest.measured import GB, Operator
 from hccl_kit.selftest.protocol import Timing
-from hccl_kit.selftest.ranks.backend import Call, Group
-from hccl_kit.selftest.ranks.work import ITEM, Work
+from hccl_kit.selftest.ranks.work import ITEM, Call, Group, Work
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

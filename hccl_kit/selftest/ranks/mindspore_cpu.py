@@ -16,9 +16,8 @@ from hccl_kit.runtime import cpu
 from hccl_kit.runtime.worker_env import WorkerEnv
 from hccl_kit.selftest.measured import Operator
 from hccl_kit.selftest.ranks import work
-from hccl_kit.selftest.ranks.backend import Call
 from hccl_kit.selftest.ranks.channel import Channel
-from hccl_kit.selftest.ranks.work import SIDE_OF_CORE, Work
+from hccl_kit.selftest.ranks.work import SIDE_OF_CORE, Call, Work
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

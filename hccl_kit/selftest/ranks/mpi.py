@@ -12,8 +12,7 @@ from mpi4py import MPI
 
 from hccl_kit.selftest.measured import Operator
 from hccl_kit.selftest.ranks import work
-from hccl_kit.selftest.ranks.backend import Call
-from hccl_kit.selftest.ranks.work import SIDE_OF_CORE, Work
+from hccl_kit.selftest.ranks.work import SIDE_OF_CORE, Call, Work
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

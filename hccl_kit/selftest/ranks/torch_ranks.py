@@ -19,9 +19,8 @@ import torch.distributed as dist
 from hccl_kit.discovery.server_id import interfaces
 from hccl_kit.selftest.measured import Operator
 from hccl_kit.selftest.ranks import work
-from hccl_kit.selftest.ranks.backend import Call
 from hccl_kit.selftest.ranks.channel import Channel
-from hccl_kit.selftest.ranks.work import COPY_OF_CARD, COPY_OF_CORE, SIDE_OF_CARD, SIDE_OF_CORE, Work
+from hccl_kit.selftest.ranks.work import COPY_OF_CARD, COPY_OF_CORE, SIDE_OF_CARD, SIDE_OF_CORE, Call, Work
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

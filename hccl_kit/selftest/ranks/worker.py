@@ -12,11 +12,14 @@ import os
 import signal
 import sys
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from hccl_kit.runtime.worker_env import WorkerEnv
 from hccl_kit.selftest.protocol import ADDRESS, SOCKET, Fields
-from hccl_kit.selftest.ranks.backend import Backend
 from hccl_kit.selftest.ranks.channel import Channel
+
+if TYPE_CHECKING:
+    from hccl_kit.selftest.ranks.work import Backend
 
 _DIE_WITH_PARENT = 1
 """PR_SET_PDEATHSIG"""

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hccl_kit.check.engine import check_text
 from hccl_kit.check.selection import narrowed
-from hccl_kit.discovery import simulate
+from hccl_kit.discovery import job_servers
 from hccl_kit.table.finding import Finding
 from hccl_kit.table.formats import write
 from hccl_kit.table.model import Device, RankTable, Server
@@ -157,7 +157,7 @@ def test_every_kind_of_table_is_searched(make: Callable[[], dict[str, Any]]) -> 
 def test_all_simulated_addresses_are_recognised_but_not_a_table_for_this_server_only(planes: int) -> None:
     document = value(1, 8)
     for device, ip in zip(
-        document["server_list"][0]["device"], simulate.addresses(range(8), planes=planes).values(), strict=True
+        document["server_list"][0]["device"], job_servers.simulated(range(8), planes=planes).values(), strict=True
     ):
         device["device_ip"] = ip
     report = check_text(json.dumps(document), "t.json")

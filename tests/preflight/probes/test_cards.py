@@ -1,14 +1,13 @@
 """Detection of the present cards, and their names in messages."""
 
 import re
-from pathlib import Path
 
 import pytest
 
 from hccl_kit.preflight.node import CannotTellError
 from hccl_kit.preflight.probes.cards import findings_on_cards, here, ids_in_dev, info, named, physical_ids
 from hccl_kit.table.finding import Finding
-from tests.preflight.machines import A2, A3, A5, DUO, Machine, machine_of
+from tests.preflight.machines import Machine
 
 
 @pytest.mark.parametrize(
@@ -38,35 +37,28 @@ def places(machine: Machine) -> dict[tuple[int, int], int]:
     return dict(physical_ids(where, info(where).chips))
 
 
-def test_only_numbered_devices_in_dev_are_cards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    machine = machine_of(A3, tmp_path, monkeypatch)
-    machine.file("dev/davinci", "")
-    machine.file("dev/davinci3a", "")
-    assert ids_in_dev(machine.node()) == tuple(range(16))
+def test_only_numbered_devices_in_dev_are_cards(a3: Machine) -> None:
+    a3.file("dev/davinci", "")
+    a3.file("dev/davinci3a", "")
+    assert ids_in_dev(a3.node()) == tuple(range(16))
 
 
-def test_a3_reports_the_physical_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    machine = machine_of(A3, tmp_path, monkeypatch)
-    assert places(machine) == {(device // 2, device % 2): device for device in range(16)}
-    assert "info -m " not in (machine.smi / "smi-log").read_text()
+def test_a3_reports_the_physical_id(a3: Machine) -> None:
+    assert places(a3) == {(device // 2, device % 2): device for device in range(16)}
+    assert "info -m " not in (a3.smi / "smi-log").read_text()
 
 
-def test_950_reports_the_physical_id_in_its_map(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    machine = machine_of(A5, tmp_path, monkeypatch)
-    machine.change("map", f"{'7':<30} Ascend950PR", f"{'63':<30} Ascend950PR", 1)
-    assert places(machine)[7, 0] == 63
+def test_950_reports_the_physical_id_in_its_map(a5: Machine) -> None:
+    a5.change("map", f"{'7':<30} Ascend950PR", f"{'63':<30} Ascend950PR", 1)
+    assert places(a5)[7, 0] == 63
 
 
-def test_cards_of_300i_duo_are_counted_over_its_slots(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    machine = machine_of(DUO, tmp_path, monkeypatch)
-    assert places(machine) == {(2, 0): 0, (2, 1): 1, (5, 0): 2, (5, 1): 3}
+def test_cards_of_300i_duo_are_counted_over_its_slots(duo: Machine) -> None:
+    assert places(duo) == {(2, 0): 0, (2, 1): 1, (5, 0): 2, (5, 1): 3}
 
 
 @pytest.mark.parametrize("logic", [range(4), range(4, 8)], ids=["counted anew", "as on the host"])
-def test_cards_of_a_container_keep_their_physical_ids(
-    logic: range, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    machine = machine_of(A2, tmp_path, monkeypatch)
+def test_cards_of_a_container_keep_their_physical_ids(machine: Machine, logic: range) -> None:
     for card in range(4):
         (machine.root / f"dev/davinci{card}").unlink()
     text = (machine.smi / "info").read_text()
@@ -77,15 +69,13 @@ def test_cards_of_a_container_keep_their_physical_ids(
     assert places(machine) == {(npu, 0): npu for npu in range(4, 8)}
 
 
-def test_a_chip_without_a_known_card_is_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    machine = machine_of(DUO, tmp_path, monkeypatch)
-    machine.smi_says("map", "There is no NPU card on this server.\n")
-    assert places(machine) == {}
-    assert machine.reported() == []
+def test_a_chip_without_a_known_card_is_skipped(duo: Machine) -> None:
+    duo.smi_says("map", "There is no NPU card on this server.\n")
+    assert places(duo) == {}
+    assert duo.reported() == []
 
 
-def test_absent_cards_of_the_table_are_not_inspected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    machine = machine_of(A2, tmp_path, monkeypatch)
+def test_absent_cards_of_the_table_are_not_inspected(machine: Machine) -> None:
     for card in (1, 5):
         (machine.root / f"dev/davinci{card}").unlink()
     assert here(machine.node()) == (0, 2, 3, 4, 6, 7)

@@ -1,20 +1,15 @@
-"""Addresses and super pod ids of the table are compared with those of the cards."""
+"""Addresses and super pod ids of the table and of /etc/hccn.conf are compared with those of the cards."""
 
-from pathlib import Path
+import os
 from typing import Any
 
 import pytest
 
 from hccl_kit.preflight.node import CannotTellError
 from hccl_kit.preflight.rules.card_addresses import address_differs, sdid_differs, uses_roce
-from tests.preflight.machines import A2, A3, DUO, Machine, machine_of, table_of
-from tests.preflight.nodes import faults, messages
+from tests.preflight.machines import A2, DUO, Machine, table_of
+from tests.preflight.nodes import faults, messages, table_value
 from tests.tables import pods_value
-
-
-@pytest.fixture
-def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
-    return machine_of(A2, tmp_path, monkeypatch)
 
 
 def test_a_port_without_address_is_reported_only_if_the_job_needs_it(machine: Machine) -> None:
@@ -51,12 +46,11 @@ def test_spellings_of_an_address_are_equal(machine: Machine) -> None:
     assert messages(address_differs, machine.node(made=made)) == []
 
 
-def test_the_address_inside_the_super_pod_is_accepted_on_a3(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    machine = machine_of(A3, tmp_path, monkeypatch)
-    address = machine.table["server_list"][0]["device"][6]["device_ip"]
-    (machine.hccn / "ipv4.6").unlink()
-    machine.say("vnic", 6, f"vnic link status: UP\nvnic ipaddr: {address}\nvnic netmask: 255.255.255.0\n")
-    assert messages(address_differs, machine.node()) == []
+def test_the_address_inside_the_super_pod_is_accepted_on_a3(a3: Machine) -> None:
+    address = a3.table["server_list"][0]["device"][6]["device_ip"]
+    (a3.hccn / "ipv4.6").unlink()
+    a3.say("vnic", 6, f"vnic link status: UP\nvnic ipaddr: {address}\nvnic netmask: 255.255.255.0\n")
+    assert messages(address_differs, a3.node()) == []
 
 
 def ports_of_both_families(machine: Machine) -> dict[str, Any]:
@@ -87,14 +81,11 @@ def test_either_address_family_in_the_driver_file_may_match(machine: Machine) ->
     assert messages(address_differs, machine.node(made=made)) == []
 
 
-def test_the_super_pod_address_may_match_in_addition_to_another_address(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    machine = machine_of(A3, tmp_path, monkeypatch)
-    address = machine.table["server_list"][0]["device"][6]["device_ip"]
-    machine.say("ipv4", 6, "ipaddr:10.9.9.9\nnetmask:255.255.255.0\n")
-    machine.say("vnic", 6, f"vnic link status: UP\nvnic ipaddr: {address}\nvnic netmask: 255.255.255.0\n")
-    assert messages(address_differs, machine.node()) == []
+def test_the_super_pod_address_may_match_in_addition_to_another_address(a3: Machine) -> None:
+    address = a3.table["server_list"][0]["device"][6]["device_ip"]
+    a3.say("ipv4", 6, "ipaddr:10.9.9.9\nnetmask:255.255.255.0\n")
+    a3.say("vnic", 6, f"vnic link status: UP\nvnic ipaddr: {address}\nvnic netmask: 255.255.255.0\n")
+    assert messages(address_differs, a3.node()) == []
 
 
 def test_a_broken_tool_is_not_reported_as_a_card_error(machine: Machine) -> None:
@@ -150,21 +141,17 @@ def test_a_table_without_addresses_has_nothing_to_compare(machine: Machine) -> N
         ("Failed to get spod info\n", "Failed to get spod info"),
     ],
 )
-def test_a_single_card_without_super_pod_id_is_reported(
-    answer: str, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    machine = machine_of(A3, tmp_path, monkeypatch)
-    machine.smi_says("spod.3.1", answer)
-    (found,) = faults(sdid_differs, machine.node())
+def test_a_single_card_without_super_pod_id_is_reported(a3: Machine, answer: str, why: str) -> None:
+    a3.smi_says("spod.3.1", answer)
+    (found,) = faults(sdid_differs, a3.node())
     assert (found.message, found.device) == (f"card 7: npu-smi reports no place in a super pod ({why})", 7)
 
 
-def test_a_server_without_super_pods_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    machine = machine_of(A3, tmp_path, monkeypatch)
-    for path in machine.smi.glob("spod.*"):
+def test_a_server_without_super_pods_is_reported(a3: Machine) -> None:
+    for path in a3.smi.glob("spod.*"):
         path.unlink()
     with pytest.raises(CannotTellError, match="npu-smi: This device does not support querying spod-info"):
-        messages(sdid_differs, machine.node())
+        messages(sdid_differs, a3.node())
 
 
 @pytest.mark.parametrize(
@@ -181,3 +168,66 @@ def test_jobs_that_use_the_roce_network(
     made: dict[str, object], environ: dict[str, str], expected: bool, machine: Machine
 ) -> None:
     assert uses_roce(machine.node(made=made, environ=environ, product=None)) is expected
+
+
+def lines(**changed: str) -> str:
+    there = {f"address_{card}": f"192.168.{100 + card}.1" for card in range(8)} | changed
+    return "".join(f"{key}={value}\n" for key, value in there.items())
+
+
+def test_each_stale_line_is_an_error_with_the_card_the_line_and_both_addresses(machine: Machine) -> None:
+    machine.file("etc/hccn.conf", lines())
+    assert machine.reported() == []
+    machine.file("etc/hccn.conf", lines(address_3="192.168.103.77", IPv6address_5="fd00::5"))
+    assert machine.reported() == [
+        ("HK642", "card 3: /etc/hccn.conf:4 has 192.168.103.77, its port has 192.168.103.1"),
+        ("HK642", "card 5: /etc/hccn.conf:9 has fd00::5, its port has 192.168.105.1"),
+    ]
+    assert not machine.look().ok
+
+
+def test_a_stale_line_of_a_card_that_the_table_does_not_use_is_named_too(machine: Machine) -> None:
+    machine.file("etc/hccn.conf", lines(address_7="192.168.107.77"))
+    assert [rule for rule, _ in machine.reported(made=table_value(2, 4))] == ["HK642"]
+
+
+def test_a_port_without_address_differs_from_its_line_and_a_broken_tool_is_not_compared(machine: Machine) -> None:
+    machine.file("etc/hccn.conf", lines())
+    (machine.hccn / "ipv4.2").unlink()
+    assert ("HK642", "card 2: /etc/hccn.conf:3 has 192.168.102.1, its port has none") in machine.reported()
+    for card in range(8):
+        machine.say("ipv4", card, "hccn_tool: error while loading shared libraries\n")
+    assert [rule for rule, _ in machine.reported()] == ["HK638"]
+    assert "HK642" in dict(machine.look().skipped)
+
+
+def test_spellings_and_the_cards_of_other_tables_do_not_count(machine: Machine) -> None:
+    machine.say("ipv6", 1, "ipv6_address:fd00:0:0::1\nprefix_length:64\n")
+    machine.file("etc/hccn.conf", lines(IPv6address_1="FD00::1", address_30="10.0.0.1"))
+    assert machine.reported() == []
+
+
+@pytest.mark.parametrize("has_tools", [True, False])
+@pytest.mark.parametrize("kind", ["folder", "pipe", "link to nothing", "line"])
+def test_what_is_there_and_is_not_a_readable_file_is_never_a_pass(machine: Machine, kind: str, has_tools: bool) -> None:
+    path = machine.file("etc/hccn.conf", "address_0=10.0.0\n")
+    if kind != "line":
+        path.unlink()
+    if kind == "folder":
+        path.mkdir()
+    elif kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "link to nothing":
+        path.symlink_to("x")
+    if not has_tools:
+        machine.without_tools()
+    (told,) = [text for rule, text in machine.reported() if rule == "HK643"]
+    assert "hccn.conf" in told
+    assert "HK642" in dict(machine.look().skipped)
+    if kind == "folder" and not has_tools:
+        assert any("there is no /etc/hccn.conf" in text for rule, text in machine.reported() if rule == "HK623")
+
+
+def test_atlas_950_has_other_names(a5: Machine) -> None:
+    a5.file("etc/hccn.conf", lines(address_3="10.0.0.77"))
+    assert "HK642" not in [rule for rule, _ in a5.reported()]

@@ -1,19 +1,12 @@
 """Cards that are absent, numbered differently, or unhealthy."""
 
-from pathlib import Path
-
 import pytest
 
 from hccl_kit.preflight.node import CannotTellError
 from hccl_kit.preflight.rules.card_health import card_missing, card_unhealthy, card_with_alarm, ids_not_physical
-from tests.preflight.machines import A2, A3, DUO, Machine, machine_of, table_of
+from tests.preflight.machines import A2, Machine, table_of
 from tests.preflight.nodes import faults, messages
 from tests.preflight.samples import sample
-
-
-@pytest.fixture
-def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
-    return machine_of(A2, tmp_path, monkeypatch)
 
 
 def remove(machine: Machine, *cards: int) -> None:
@@ -86,11 +79,10 @@ def test_an_unhealthy_card_that_the_table_does_not_use_is_ignored(machine: Machi
     assert (found.message, found.device) == ("card 7: its health is Alarm", 7)
 
 
-def test_a_chip_of_a3_is_its_physical_card(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    machine = machine_of(A3, tmp_path, monkeypatch)
-    machine.smi_says("info", sample("a3/npu-smi-info-container.txt"))
-    remove(machine, *range(4), *range(6, 16))
-    assert messages(card_unhealthy, machine.node()) == ["card 5: its health is Alarm"]
+def test_a_chip_of_a3_is_its_physical_card(a3: Machine) -> None:
+    a3.smi_says("info", sample("a3/npu-smi-info-container.txt"))
+    remove(a3, *range(4), *range(6, 16))
+    assert messages(card_unhealthy, a3.node()) == ["card 5: its health is Alarm"]
 
 
 def without_card(machine: Machine, number: int) -> None:
@@ -106,8 +98,7 @@ def test_a_card_that_npu_smi_does_not_list_is_reported(machine: Machine) -> None
     assert (found.message, found.device) == ("card 3: npu-smi does not list it", 3)
 
 
-def test_without_a_chip_mapping_the_check_is_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    machine = machine_of(DUO, tmp_path, monkeypatch)
-    machine.smi_says("map", "nothing\n")
+def test_without_a_chip_mapping_the_check_is_skipped(duo: Machine) -> None:
+    duo.smi_says("map", "nothing\n")
     with pytest.raises(CannotTellError, match="which chip is which card"):
-        messages(card_unhealthy, machine.node())
+        messages(card_unhealthy, duo.node())

@@ -8,16 +8,11 @@ import pytest
 from hccl_kit.preflight.node import CannotTellError
 from hccl_kit.preflight.probes.cards import named
 from hccl_kit.preflight.rules.card_links import gateway_not_set, link_down, network_unreachable, tls_mixed, tls_switches
-from tests.preflight.machines import A2, GENERATIONS, Machine, machine_of
+from tests.preflight.machines import GENERATIONS, Machine, machine_of
 from tests.preflight.nodes import messages
 from tests.tables import value
 
 NO_GATEWAY = "no gateway is set, and other servers have addresses outside the card's network"
-
-
-@pytest.fixture
-def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
-    return machine_of(A2, tmp_path, monkeypatch)
 
 
 def say(machine: Machine, word: str, text: str, *cards: int) -> None:

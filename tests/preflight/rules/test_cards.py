@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from hccl_kit.preflight.inspection import inspect
+from hccl_kit.preflight.answer import inspect
 from hccl_kit.preflight.probes.cards import NO_NPU
 from hccl_kit.preflight.rules import NODE_RULES
-from tests.preflight.machines import A2, A3, A5, GENERATIONS, Generation, machine_of, table_of
+from tests.preflight.machines import A2, A3, A5, GENERATIONS, Generation, Machine, machine_of, table_of
 from tests.preflight.nodes import node
 from tests.tables import pods_value
 
@@ -47,12 +47,11 @@ def hang(answer: Path) -> None:
     os.mkfifo(answer)
 
 
-def test_tools_that_hang_are_queried_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    machine = machine_of(A3, tmp_path, monkeypatch)
-    (machine.hccn / "hang").touch()
-    (machine.smi / "hang-smi").touch()
+def test_tools_that_hang_are_queried_once(a3: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    (a3.hccn / "hang").touch()
+    (a3.smi / "hang-smi").touch()
     monkeypatch.setattr("hccl_kit.preflight.node.TIMEOUTS", {"npu-smi": 4.0, "hccn_tool": 4.0})
-    report = machine.look()
+    report = a3.look()
     assert [(finding.rule, finding.message) for finding in report.findings] == [
         ("HK624", "npu-smi info: no answer in 4 s"),
         ("HK624", "cards 0 to 15: hccn_tool -ip -g: no answer in 4 s"),
@@ -60,14 +59,13 @@ def test_tools_that_hang_are_queried_once(tmp_path: Path, monkeypatch: pytest.Mo
     skipped = dict(report.skipped)
     assert skipped["HK625"] == "npu-smi: no answer in 4 s"
     assert skipped["HK630"] == "hccn_tool: no answer in 4 s"
-    assert len((machine.hccn / "log").read_text().splitlines()) == 16
-    assert len((machine.smi / "smi-log").read_text().splitlines()) == 1
+    assert len((a3.hccn / "log").read_text().splitlines()) == 16
+    assert len((a3.smi / "smi-log").read_text().splitlines()) == 1
 
 
 def test_a_card_that_hangs_is_named_once_and_the_others_are_inspected(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    machine = machine_of(A2, tmp_path, monkeypatch)
     hang(machine.hccn / "ipv4.5")
     machine.say("link", 2, "link status: DOWN\n")
     monkeypatch.setattr("hccl_kit.preflight.node.TIMEOUTS", {"hccn_tool": 4.0})
@@ -82,9 +80,8 @@ def test_a_card_that_hangs_is_named_once_and_the_others_are_inspected(
     [("link.5", "-link -g"), ("net_health.5", "-net_health -g"), ("tls.5", "-tls -g"), ("ipv6.5", "-ip -inet6 -g")],
 )
 def test_a_card_that_hangs_at_a_later_query_is_named_once(
-    file: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    machine: Machine, file: str, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    machine = machine_of(A2, tmp_path, monkeypatch)
     if file == "ipv6.5":
         (machine.hccn / "ipv4.5").unlink()
         (machine.hccn / file).touch()
@@ -95,15 +92,13 @@ def test_a_card_that_hangs_at_a_later_query_is_named_once(
     assert found.message == f"card 5: hccn_tool {words}: no answer in 4 s"
 
 
-def test_npu_smi_that_hangs_at_a_later_query_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    machine = machine_of(A3, tmp_path, monkeypatch)
-    hang(machine.smi / "board.3")
+def test_npu_smi_that_hangs_at_a_later_query_is_named(a3: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    hang(a3.smi / "board.3")
     monkeypatch.setattr("hccl_kit.preflight.node.TIMEOUTS", {"npu-smi": 4.0})
-    assert ("HK637", "npu-smi info -t board -i 3: no answer in 4 s") in machine.reported()
+    assert ("HK637", "npu-smi info -t board -i 3: no answer in 4 s") in a3.reported()
 
 
-def test_every_query_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    machine = machine_of(A2, tmp_path, monkeypatch)
+def test_every_query_is_made_once(machine: Machine) -> None:
     machine.look()
     for log in (machine.hccn / "log", machine.smi / "smi-log"):
         lines = log.read_text().splitlines()

@@ -1,30 +1,19 @@
 """Containers: configurations from bug reports, and files that are not rank tables."""
 
 import os
-from pathlib import Path
 
 import pytest
 
 from hccl_kit.preflight.node import CannotTellError
 from hccl_kit.preflight.rules.containers import other_cards_in_container, stale_root_info
-from tests.preflight.machines import A2, A5, Machine, machine_of
+from tests.preflight.machines import Machine
 from tests.preflight.nodes import messages
 
 
-@pytest.fixture
-def a5(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
-    return machine_of(A5, tmp_path, monkeypatch)
-
-
-@pytest.fixture
-def a2(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
-    return machine_of(A2, tmp_path, monkeypatch)
-
-
-def test_a_folder_that_docker_made_is_named(a2: Machine) -> None:
+def test_a_folder_that_docker_made_is_named(machine: Machine) -> None:
     """TileXR: HCCL then stops with basic_filebuf::underflow, "Is a directory"."""
-    (a2.root / "etc/hccl_rootinfo.json").mkdir(parents=True)
-    assert a2.reported() == [
+    (machine.root / "etc/hccl_rootinfo.json").mkdir(parents=True)
+    assert machine.reported() == [
         ("HK639", "/etc/hccl_rootinfo.json is a folder, which docker makes where the host has no such file")
     ]
 
@@ -37,39 +26,39 @@ def test_a_partially_mounted_driver_is_reported_for_its_missing_topology(a5: Mac
     assert [rule for rule, _ in a5.reported()] == ["HK640"]
 
 
-def test_an_order_of_visible_devices_without_effect_is_reported(a2: Machine) -> None:
+def test_an_order_of_visible_devices_without_effect_is_reported(machine: Machine) -> None:
     """HAMi#1894: the scheduler assigned cards 3 and 4 as "4,3"."""
     for card in (0, 1, 2, 5, 6, 7):
-        (a2.root / f"dev/davinci{card}").unlink()
-    a2.environ["ASCEND_VISIBLE_DEVICES"] = "4,3"
-    assert messages(other_cards_in_container, a2.node()) == [
+        (machine.root / f"dev/davinci{card}").unlink()
+    machine.environ["ASCEND_VISIBLE_DEVICES"] = "4,3"
+    assert messages(other_cards_in_container, machine.node()) == [
         'ASCEND_VISIBLE_DEVICES="4,3": the order is ignored, programs number these cards in ascending order'
     ]
 
 
 @pytest.mark.parametrize(("text", "is_beyond"), [("3,4", True), ("0,1", False), ("1", False), ("0,2", True)])
-def test_rt_visible_devices_must_use_the_numbers_in_the_container(text: str, is_beyond: bool, a2: Machine) -> None:
+def test_rt_visible_devices_must_use_the_numbers_in_the_container(text: str, is_beyond: bool, machine: Machine) -> None:
     """vllm-ascend#16256: host cards 3 to 7 count from 0 in a container; CANN refuses other numbers."""
     for card in (0, 1, 2, 5, 6, 7):
-        (a2.root / f"dev/davinci{card}").unlink()
-    a2.environ |= {"ASCEND_VISIBLE_DEVICES": "3,4", "ASCEND_RT_VISIBLE_DEVICES": text}
+        (machine.root / f"dev/davinci{card}").unlink()
+    machine.environ |= {"ASCEND_VISIBLE_DEVICES": "3,4", "ASCEND_RT_VISIBLE_DEVICES": text}
     expected = (
         f'ASCEND_RT_VISIBLE_DEVICES="{text}" selects among the 2 cards of this container, which count from 0, whatever '
         "their numbers in /dev (cards 3 to 4)"
     )
-    assert messages(other_cards_in_container, a2.node()) == ([expected] if is_beyond else [])
+    assert messages(other_cards_in_container, machine.node()) == ([expected] if is_beyond else [])
 
 
-def test_outside_a_container_the_numbers_are_those_of_the_host(a2: Machine) -> None:
-    (a2.root / "dev/davinci3").unlink()
-    a2.environ["ASCEND_RT_VISIBLE_DEVICES"] = "7"
-    assert messages(other_cards_in_container, a2.node()) == []
+def test_outside_a_container_the_numbers_are_those_of_the_host(machine: Machine) -> None:
+    (machine.root / "dev/davinci3").unlink()
+    machine.environ["ASCEND_RT_VISIBLE_DEVICES"] = "7"
+    assert messages(other_cards_in_container, machine.node()) == []
 
 
 @pytest.mark.parametrize("text", ["", "all", "0-3", "Ascend910-0,Ascend910-1", "0,", "9" * 5000, "\x1b[2J"])
-def test_other_values_of_visible_devices_are_not_reported(text: str, a2: Machine) -> None:
-    a2.environ["ASCEND_VISIBLE_DEVICES"] = text
-    assert messages(other_cards_in_container, a2.node()) == []
+def test_other_values_of_visible_devices_are_not_reported(text: str, machine: Machine) -> None:
+    machine.environ["ASCEND_VISIBLE_DEVICES"] = text
+    assert messages(other_cards_in_container, machine.node()) == []
 
 
 @pytest.mark.parametrize(

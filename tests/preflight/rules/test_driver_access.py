@@ -9,13 +9,8 @@ import pytest
 from hccl_kit.preflight.node import CannotTellError
 from hccl_kit.preflight.probes.cards import info
 from hccl_kit.preflight.rules.driver_access import device_file_closed, tool_missing, tool_silent, tool_unusable
-from tests.preflight.machines import A2, A5, Machine, machine_of
+from tests.preflight.machines import A2, Machine, machine_of
 from tests.preflight.nodes import faults, messages
-
-
-@pytest.fixture
-def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
-    return machine_of(A2, tmp_path, monkeypatch)
 
 
 def test_missing_files_are_one_line_with_the_container_options(machine: Machine) -> None:
@@ -77,12 +72,11 @@ def test_tools_in_their_default_folders_are_found(machine: Machine) -> None:
     ]
 
 
-def test_hccn_tool_is_not_required_on_950(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    machine = machine_of(A5, tmp_path, monkeypatch)
-    assert messages(tool_silent, machine.node()) == []
-    assert not (machine.hccn / "log").exists()
-    machine.without_tools()
-    assert len(messages(tool_missing, machine.node())) == 1
+def test_hccn_tool_is_not_required_on_950(a5: Machine) -> None:
+    assert messages(tool_silent, a5.node()) == []
+    assert not (a5.hccn / "log").exists()
+    a5.without_tools()
+    assert len(messages(tool_missing, a5.node())) == 1
 
 
 def test_hccn_tool_without_addresses_works_and_one_with_errors_does_not(machine: Machine) -> None:

@@ -1,29 +1,26 @@
 """The kernel of a host, and the cores of its ranks."""
 
 import os
-from pathlib import Path
 
 import pytest
 
 from hccl_kit.preflight.node import CannotTellError
 from hccl_kit.preflight.rules.containers import virtual_cards
 from hccl_kit.preflight.rules.host_system import DIRECT_POST, remote_cores, unsuitable_kernel
-from tests.preflight.machines import A2, A5, Machine, machine_of, table_of
+from tests.preflight.machines import A2, Machine, table_of
 from tests.preflight.nodes import messages
 
 NEAR = "".join(f"NPU{card} X HCCS {24 * card}-{24 * card + 23}\n" for card in range(8))
 
 
 @pytest.fixture
-def a2(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
-    machine = machine_of(A2, tmp_path, monkeypatch)
+def a2(machine: Machine) -> Machine:
     machine.file("sys/devices/system/cpu/online", "0-191\n")
     machine.smi_says("topo", NEAR)
     return machine
 
 
-def test_an_old_kernel_matters_on_x86_with_atlas_950(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    a5 = machine_of(A5, tmp_path, monkeypatch)
+def test_an_old_kernel_matters_on_x86_with_atlas_950(a5: Machine) -> None:
     for release, processor, is_named in (
         ("5.18.0-1", "vendor_id : AuthenticAMD", True),
         ("5.19.0-1", "vendor_id : AuthenticAMD", False),

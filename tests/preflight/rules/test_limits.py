@@ -3,24 +3,13 @@
 import os
 import resource
 import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from hccl_kit.preflight.rules.limits import disk_full, too_little
+from tests.preflight.machines import limited
 from tests.preflight.nodes import messages, node, table_value, write_table
-
-
-@contextmanager
-def limited(which: int, value: int) -> Iterator[None]:
-    before = resource.getrlimit(which)
-    resource.setrlimit(which, (value, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(which, before)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from hccl_kit.launch.job_ports import DEFAULT_CARD, DEFAULT_HOST_PORTS
 from hccl_kit.preflight.node import CannotTellError
 from hccl_kit.preflight.probes.port_holder import holder
 from hccl_kit.preflight.rules.ports import card_in_use, port_taken, ports, ports_given_away
-from tests.preflight.machines import A2, A3, Machine, machine_of, table_of
+from tests.preflight.machines import A2, Machine, table_of
 from tests.preflight.nodes import HERE, LINK_LOCAL, faults, free_base, messages, node
 from tests.preflight.samples import sample
 
@@ -159,11 +159,6 @@ def test_planned_ports_are_outside_the_default_ephemeral_range(job: int, tmp_pat
     assert messages(ports_given_away, node(root=tmp_path, environ=environ)) == []
 
 
-@pytest.fixture
-def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
-    return machine_of(A2, tmp_path, monkeypatch)
-
-
 def runs(machine: Machine, pid: int, command: str, *, user: int = 0, opens: str = "/dev/davinci0") -> None:
     """A process in the folder proc."""
     machine.file(f"proc/{pid}/status", f"Name:\tx\nUid:\t{user}\t{user}\t{user}\t{user}\n")
@@ -211,13 +206,12 @@ def test_another_process_with_the_same_id_is_not_mistaken_for_it(machine: Machin
     assert messages(card_in_use, machine.node()) == ['process 4711 ("python", not visible from here) uses card 0']
 
 
-def test_the_id_inside_the_container_takes_precedence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    machine = machine_of(A3, tmp_path, monkeypatch)
+def test_the_id_inside_the_container_takes_precedence(a3: Machine) -> None:
     row = "| 1       1                 | 632268        | python3.1          | 197                   | 42 |\n"
-    machine.smi_says("info", sample("a3/npu-smi-info.txt") + row)
-    runs(machine, 42, "python3.11 train.py")
-    runs(machine, 632268, "another of this container")
-    (found,) = faults(card_in_use, machine.node())
+    a3.smi_says("info", sample("a3/npu-smi-info.txt") + row)
+    runs(a3, 42, "python3.11 train.py")
+    runs(a3, 632268, "another of this container")
+    (found,) = faults(card_in_use, a3.node())
     assert found.message == 'process 632268 of user root ("python3.11 train.py") uses card 3'
     assert found.device == 3
 

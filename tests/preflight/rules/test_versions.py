@@ -1,22 +1,15 @@
 """Driver, firmware and CANN are compatible according to their own declarations."""
 
-from pathlib import Path
-
 import pytest
 
 from hccl_kit.preflight.node import CannotTellError
 from hccl_kit.preflight.rules.versions import cann_unfit, firmware_unfit, package_missing
-from tests.preflight.machines import A2, A3, Machine, machine_of
+from tests.preflight.machines import Machine
 from tests.preflight.nodes import faults, messages
 
 DRIVER = "usr/local/Ascend/driver/version.info"
 FIRMWARE = "usr/local/Ascend/firmware/version.info"
 CANN = "usr/local/Ascend/ascend-toolkit/latest/aarch64-linux/ascend_toolkit_install.info"
-
-
-@pytest.fixture
-def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
-    return machine_of(A2, tmp_path, monkeypatch)
 
 
 def test_missing_packages_are_reported(machine: Machine) -> None:
@@ -57,10 +50,9 @@ def test_without_npu_smi_the_ranges_of_the_driver_are_used(machine: Machine) -> 
     assert len(messages(firmware_unfit, machine.node())) == 1
 
 
-def test_a_card_with_another_firmware_than_the_others_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    machine = machine_of(A3, tmp_path, monkeypatch)
-    machine.change("board.5", "7.5.0.5.220", "7.1.0.5.220")
-    assert messages(firmware_unfit, machine.node()) == [
+def test_a_card_with_another_firmware_than_the_others_is_named(a3: Machine) -> None:
+    a3.change("board.5", "7.5.0.5.220", "7.1.0.5.220")
+    assert messages(firmware_unfit, a3.node()) == [
         "cards 10 to 11: its firmware is 7.1.0.5.220, and 7.5.0.5.220 on the other cards"
     ]
 

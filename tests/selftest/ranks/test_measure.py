@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from hccl_kit.selftest.measured import OPERATORS, Operator
 from hccl_kit.selftest.protocol import Timing
-from hccl_kit.selftest.ranks.backend import Call
 from hccl_kit.selftest.ranks.measure import Seat, arithmetic, collectives, count_of, expected, source
-from hccl_kit.selftest.ranks.work import ITEM, Work
+from hccl_kit.selftest.ranks.work import ITEM, Call, Work
 
 pytestmark = pytest.mark.train
 

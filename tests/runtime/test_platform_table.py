@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from hccl_kit.base.errors import KitError
 from hccl_kit.runtime.detect import detect
 from hccl_kit.runtime.join import prepare
-from hccl_kit.runtime.modelarts import read
-from hccl_kit.runtime.platform_table import Clock, wait_for_table
+from hccl_kit.runtime.platform_table import Clock, modelarts_env, wait_for_table
 from hccl_kit.table import formats
 from hccl_kit.table.formats.kinds import SERVER_LIST
 from hccl_kit.table.model import Device, Group, Instance, RankTable, Server
@@ -272,7 +271,7 @@ def test_two_containers_of_one_server_have_their_own_cards(folder: Path) -> None
     assert (env.rank, env.local_rank, env.local_size, env.device, env.master_addr) == (3, 1, 2, 1, "127.0.0.1")
     assert env.master_port == detect(environ | {"MA_CURRENT_INSTANCE_NAME": "a"}).env.master_port
     with pytest.raises(KitError, match=r"not in the rank table: it is 192.168.0.3, the table has a, b"):
-        read({"RANK_TABLE_FILE": str(folder), "MA_CURRENT_HOST_IP": "192.168.0.3", "DEVICE_ID": "1"})
+        modelarts_env({"RANK_TABLE_FILE": str(folder), "MA_CURRENT_HOST_IP": "192.168.0.3", "DEVICE_ID": "1"})
 
 
 def test_a_container_with_one_card_needs_no_number(folder: Path) -> None:

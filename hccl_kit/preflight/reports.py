@@ -1,10 +1,15 @@
-"""The findings on one server or on all of them, for people."""
+"""The findings on one server or on all of them, for people and for programs.
+
+The JSON form of one server and of all is the same; its schema is `schemas/preflight_report.schema.json`.
+"""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Sequence
 from itertools import groupby
+from typing import Any, NamedTuple
 
 from hccl_kit.base.grouped import grouped
 from hccl_kit.base.message import Message
@@ -12,11 +17,9 @@ from hccl_kit.base.terminal import printable
 from hccl_kit.base.translation import translated
 from hccl_kit.base.wording import clauses, counted, spans
 from hccl_kit.check.report.finding_text import as_lines, head, notes
-from hccl_kit.preflight.answer import Answer
-from hccl_kit.preflight.card_pings import LONGEST, USUAL, Plan
-from hccl_kit.preflight.card_state import CardRound, in_words
+from hccl_kit.preflight.answer import Answer, Report, finding_to_value, to_value
+from hccl_kit.preflight.card_round import LONGEST, USUAL, CardRound, Plan, in_words
 from hccl_kit.preflight.cluster_rules import folded
-from hccl_kit.preflight.inspection import Report
 from hccl_kit.preflight.probes.cards import span
 from hccl_kit.table.finding import Finding
 
@@ -229,3 +232,57 @@ def _rules(rules: Iterable[str]) -> str:
     """Consecutive ids as HK620 to HK634."""
     numbers = spans(int(rule[2:]) for rule in rules)
     return clauses(span(*(f"HK{number}" for number in text.split("-"))) for text in numbers)
+
+
+JSON_VERSION = 1
+"""Raised when a field of the JSON form changes its meaning or goes away."""
+
+
+class Subject(NamedTuple):
+    """The checked table: its file as the user wrote it, the SHA-256 of its bytes, and the product."""
+
+    file: str
+    digest: str
+    product: str
+
+
+def as_json(
+    subject: Subject,
+    answers: Sequence[Answer],
+    differences: Sequence[Finding] = (),
+    table_findings: Sequence[Finding] = (),
+    cards: CardRound | None = None,
+) -> str:
+    """One document; ASCII, so any pipe takes it. With `table_findings` no server was checked."""
+    findings = (*differences, *table_findings)
+    return json.dumps(
+        {
+            "version": JSON_VERSION,
+            "table": {
+                "file": subject.file,
+                "sha256": subject.digest,
+                "findings": [*map(finding_to_value, table_findings)],
+            },
+            "product": subject.product,
+            "ok": all(answer.error is None and answer.report.ok for answer in answers)
+            and not (cards and cards.silent)
+            and all(finding.severity != "error" for finding in findings),
+            "servers": [to_value(answer) for answer in answers],
+            "differences": [*map(finding_to_value, differences)],
+            **({"cards": _cards(cards)} if cards else {}),
+        },
+        indent=2,
+    )
+
+
+def _cards(subject: CardRound) -> dict[str, Any]:
+    return {
+        "rounds": subject.plan.rounds,
+        "pings": len(subject.pings),
+        "silent": dict(subject.silent),
+        "failed": [
+            [*source, *target, link, *pinged]
+            for source, target, link, pinged in subject.pings
+            if not pinged.is_answered
+        ],
+    }

@@ -1,14 +1,18 @@
-"""The rounds in which cards ping each other."""
+"""Rounds of pings in which no card is asked twice, and the answers of cards as JSON."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from itertools import zip_longest
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hccl_kit.preflight.card_pings import Ping, Place, plan_of, rounds_of
+from hccl_kit.base.errors import KitError
+from hccl_kit.discovery.hccn_answers import LinkHistory, Neighbour, Pinged
+from hccl_kit.preflight.card_round import CardsAnswer, CardState, Ping, Place, from_value, plan_of, rounds_of, to_value
 from hccl_kit.table.model import RankTable
 from hccl_kit.table.products import any_product, find_product
 from tests.preflight.nodes import read
@@ -95,3 +99,42 @@ def test_a_card_without_partner_is_listed() -> None:
     lonely = (Place(table.servers[0].id, 1), Place(table.servers[1].id, 5))
     assert plan_of(table, product, all_pairs=False).unpaired == lonely
     assert plan_of(table, product, all_pairs=True).unpaired == ()
+
+
+words = st.text(st.characters(codec="utf-8"), max_size=9)
+counts = st.integers(0, 9999)
+states = st.builds(
+    CardState,
+    link=st.sampled_from([None, "UP", "DOWN"]),
+    speed=st.none() | words,
+    history=st.none() | st.builds(LinkHistory, st.lists(counts, max_size=3).map(tuple), st.none() | counts),
+    new_downs=counts,
+    optics=st.none() | st.dictionaries(words, st.floats(-99, 99), max_size=3),
+    neighbour=st.none() | st.builds(Neighbour, words, words, st.booleans()),
+    counters=st.none() | st.dictionaries(words, counts, max_size=3),
+    memory=st.none() | st.dictionaries(words, counts, max_size=3),
+    clock=st.none() | st.dictionaries(words, counts, max_size=3),
+    unread=st.dictionaries(words, words, max_size=3),
+)
+pinged = st.builds(Pinged, counts, counts, st.none() | st.floats(0, 99), st.none() | words)
+places = st.builds(Place, words, counts)
+answers = st.builds(
+    CardsAnswer,
+    st.dictionaries(counts, states, max_size=3),
+    st.lists(st.tuples(counts, places, st.sampled_from(["RoCE", "HCCS"]), pinged), max_size=3),
+    error=st.none(),
+)
+
+
+@given(answers)
+def test_an_answer_round_trips(answer: CardsAnswer) -> None:
+    assert from_value(json.loads(json.dumps(to_value(answer)))) == answer
+
+
+@pytest.mark.parametrize(
+    "value",
+    [None, {}, {"cards": {"x": {}}, "pings": []}, {"cards": {}, "pings": [[0, "a", 0, "LAN", 3, 3, 0.1, None]]}],
+)
+def test_what_is_no_answer_is_refused(value: object) -> None:
+    with pytest.raises(KitError, match="the answer does not match the schema: "):
+        from_value(value)

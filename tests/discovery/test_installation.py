@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from hccl_kit.discovery.packages import Package, cann, driver, firmware, in_range
+from hccl_kit.discovery.installation import Package, cann, driver, firmware, in_range
 from tests.preflight.samples import sample
 
 HOME = "usr/local/Ascend"

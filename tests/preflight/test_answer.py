@@ -6,7 +6,7 @@ import pytest
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.check.rule import Rule
-from hccl_kit.preflight.inspection import MAX_FINDINGS, inspect
+from hccl_kit.preflight.answer import MAX_FINDINGS, inspect
 from hccl_kit.preflight.node import NO_SERVER, CannotTellError, Node
 from hccl_kit.table.finding import Finding
 from tests.preflight.nodes import node
