@@ -173,9 +173,10 @@ cause: its list does not have the format 0,1,2
         tells_apart=_VISIBLE,
         fix=_RENUMBERED,
     ),
-    known("""cause 507008 in_output
+    known(r"""cause 507008 in_output
 the runtime could not read from the driver which chip the card is
 line: init soc version failed, ?ret ?= ?(?P<result>[0-9]{1,6})
+line: \baclInit\b[^\n]{0,40}failed ?: ?(?P<result>507008)\b
 example: [Init][Version]init soc version failed, ret = 507008
 says: the result is {result}
 cause: the container lacks the driver's folder, /dev/davinci_manager or the cards, or the driver's library is not the
