@@ -191,7 +191,7 @@ fix: start the container with the mounts that `hccl-kit container TABLE` prints;
 no card is visible to the process
 line: o NPU (?:devices? )?(?:is |are )?(?:available|found|detected)
 line: o npu device (?:available|found|detected)
-line: NPU device not (?:available|found|detected)
+line: NPU (?:device )?not (?:available|found|detected)
 line: npu get board type failed
 example: RuntimeError: torch_npu: No NPU available
 cause: the container lacks /dev/davinciN, /dev/davinci_manager or the driver's folder

@@ -44,7 +44,10 @@ an operator of MindSpore failed on the card, or did not finish; the block `Ascen
 line: Launch kernel failed: (?P<node>[\w/.-]{1,160}-op[0-9]{1,9})
 line: Call (?:rt api|runtime) (?P<call>\w{1,60}) (?:failed|error)\b(?:\. Op name: (?P<node>[\w/.-]{1,160}))?
 line: SyncStream failed, exception:
-line: Execute\] run task error!
+line: \] [Rr]un task error!
+line: \] Kernel launch failed, msg:
+line: Acl compile and execute failed, op_type ?: ?(?P<node>\w{1,80})
+line: (?P<node>aclnn\w{1,60})GetWorkspaceSize call failed, please check
 example: Launch kernel failed: Default/Reshape-op278
 says: the operator is {node}
 says: the call is {call}
@@ -101,7 +104,7 @@ vLLM ends because one of its workers failed; the first error of that worker has 
 line: Worker(?:Proc)? (?:hit an exception|initialization failed|failed with error)
 line: EngineCore (?:encountered a fatal error|failed to start)
 line: Engine core initialization failed
-line: Engine core proc \S{1,40} died unexpectedly
+line: (?:Engine core|Worker) proc \S{1,40} died unexpectedly
 line: Parent process exited, terminating worker
 line: Engine process failed to start
 line: EngineCore encountered an issue

@@ -182,8 +182,8 @@ fix: set GLOO_SOCKET_IFNAME to the interface that has this host's address
 """),
     known(r"""frame in_output
 a call to the runtime failed; its number is the error code
-line: (?:NPU|OPS) function error ?[:：] ?(?:call )?(?P<call>[\w.:]{1,80})[^\n]{0,160}?,? ?error code is (?P<result>
-    [0-9]{1,6})\b
+line: (?:NPU|OPS) function error ?[:：] ?(?:call )?(?P<call>(?!failed)[\w.:]{1,80})[^\n]{0,160}?,? ?error code is
+     (?P<result>[0-9]{1,6})\b
 line: \bNPU error, ?(?:NPU )?error code is ?:? ?(?P<result>[0-9]{1,6})\b
 line: \bERR0[0134][13]00\b
 example: RuntimeError: NPU function error: aclrtSetDevice(id), error code is 107001

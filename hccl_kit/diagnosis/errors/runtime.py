@@ -68,10 +68,11 @@ stage: an operator runs
         fix=SYMPTOM_FIX,
     ),
     known(
-        """symptom 507048 vague
+        r"""symptom 507048 vague
 a task on the card timed out; with EI0002 it is an operator of HCCL that waited for another rank
 line: The execution of the internal task times out
 line: [Tt]he (?:aicore|aicpu|vector core) execution times out
+line: retCode=0x[0-9a-f]{1,4}, \[(?:aicore|aicpu|vector core) timeout\]
 example: The execution of the internal task times out, npu 3
 """,
         causes=WAIT_CAUSES,

@@ -32,7 +32,7 @@ fix: correct that argument, with .npu(), .contiguous() or another data type, or 
 the kind of error that a call to CANN returned, in torch_npu's words
 line: \[Error\]: (?P<kind>The (?:vector core|aicore|aicpu|cube core) execution is abnormal|The context is empty
     |Parameter verification failed|Repeated initialization or repeated loading|A GE error occurs in the system
-    |An internal error occurs in the \w{1,20} module|The internal ACL of the system is incorrect
+    |Model execution failed|An internal error occurs in the \w{1,20} module|The internal ACL of the system is incorrect
     |In the specified timeout waiting event, all tasks in the specified stream are not completed)
 line: Rectify the fault based on the error information in the ascend log
 example: [Error]: The vector core execution is abnormal.
