@@ -46,6 +46,12 @@ def told(found: Explanation) -> str:
         ),
         ("retcode: 507011 npu\nDump node (Default/GetNext-op18) task error input data to: ./node_dump", 2),
         ("AclSetCompileopt(x), error code is 500001\n[FUNC:A][FILE:b][LINE:1]\nGEInitialize failed.", 3),
+        # A warning, a helper whose parent has ended and torch_npu's heading say less than any error.
+        ("Warning: 0Failed to find function aclrtX (function f)\nEZ3003: x, optype [PoolX].", 2),
+        ("TBE Subprocess[x] raise error[], main process disappeared!\nERR99999 UNKNOWN applicaiton exception", 2),
+        ("ERR99999 UNKNOWN applicaiton exception\nNo module named 'tbe'", 2),
+        ("OPS function error: PoolX, error code is 500002\nOp PoolX does not has any binary", 2),
+        ("current working operator name is aclnnPoolX\nnot implemented for DT_DOUBLE", 2),
         ("aclrtSetDevice(id) failed: 507033\nMemory_Allocation_Failure(EL0004): x\nopen device 2 failed, npu", 2),
         # A name says more than a heading.
         (

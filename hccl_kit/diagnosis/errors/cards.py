@@ -77,6 +77,7 @@ line: (?i:\bhbm\b[^\n]{0,60}(?:ecc|uncorrect|multi[- ]?bit|double[- ]?bit)[^\n]{
 line: (?i:\becc\b[^\n]{0,40}(?:uncorrect|multi[- ]?bit|double[- ]?bit)[^\n]{0,40}error)
 line: (?i:(?:uncorrect|multi[- ]?bit|double[- ]?bit)\w{0,6}[^\n]{0,20}\becc\b)
 line: HBM_MULTI_BIT_ECC_ERROR
+line: \bUCE ERROR\b
 line: \bhbm\b[^\n]{0,40}error
 line: \bRAS\b[^\n]{0,40}error
 example: [ERROR] DRV(77,python3):2025-06-15-15:06:40.500.000 [ras.c:12] HBM multi bit ecc error, devid 3
@@ -151,6 +152,7 @@ fix: end the other container, or start this one as `hccl-kit container TABLE` pr
     known("""cause vague
 the driver's library does not work in this container or for this user
 line: DrvMngGetConsoleLogLevel failed
+line: Can't get ascend_hal device count
 example: DrvMngGetConsoleLogLevel failed. (g_conLogLevel=3)
 cause: another container holds the card exclusively
 cause: the container lacks /dev/davinci_manager, /dev/hisi_hdc or the driver's folder, or lacks the permissions

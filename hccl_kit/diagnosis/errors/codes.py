@@ -38,14 +38,6 @@ ROWS: tuple[KnownError, ...] = (
         fix="number the cards from 0 in containers and virtual machines",
         vague=True,
     ),
-    page_of(
-        "EC0010",
-        "a Python module of the toolkit cannot be imported",
-        "set_env.sh of the toolkit was not sourced in this shell",
-        "the wheels of the toolkit (te, tbe, hccl) are not installed for this Python, or their requirements are not",
-        apart="python -c 'import te, tbe'",
-        fix="source set_env.sh of CANN, and use the Python that CANN was installed for",
-    ),
     page_of("EE4001", "a resource of the runtime is used up", "too many streams, notifies or models in one process"),
     page_of(
         "EE9999",
@@ -86,6 +78,13 @@ ROWS: tuple[KnownError, ...] = (
         "the model, the cache or HCCL's buffers (two of HCCL_BUFFSIZE for each communicator) take all of it",
         apart="npu-smi info on the host: memory and processes of the card, before the job starts",
         fix=_MORE_FREE,
+    ),
+    page_of(
+        "EL0005",
+        "the card, or a resource of its driver, is busy",
+        "another container, or a process of an earlier job, holds the card",
+        apart=HOLDS,
+        fix=END_OLD,
     ),
     page_of("EL9999", "an error inside the driver", "the text after the code; dmesg", role="result"),
     page_of(

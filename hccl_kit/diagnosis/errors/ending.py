@@ -99,6 +99,16 @@ cause: the file was replaced on the server
 apart: dmesg | grep nfs; timeout 5 ls MOUNT on each host
 fix: repair or remount it; keep data that every step reads on a local disk
 """),
+    known(r"""fact
+a helper process whose parent has ended, after an error or at the end of the job: harmless by itself
+line: TBE Subprocess ?\[\w{1,40}\] ?raise error\[[^\]\n]{0,80}\], main process disappeared
+line: resource_tracker: There appear to be (?P<count>[0-9]{1,9}) leaked \w{1,40} objects to clean up
+example: [ERROR] TBE Subprocess[task_distribute] raise error[], main process disappeared!
+says: {count} objects were left over
+cause: the process that started it ended
+apart: the errors above the first of these lines; the exit code of the job
+fix: read the errors above it; without any, and with exit code 0, nothing is wrong
+"""),
     known(r"""cause
 a process got a bus error: usually the shared memory of the container (/dev/shm) is full
 line: \*\*\* SIGBUS received at time

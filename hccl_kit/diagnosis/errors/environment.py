@@ -155,9 +155,10 @@ example: EE1001: The argument is invalid. Reason: ASCEND_RT_VISIBLE_DEVICES=9 is
 cause: it names a card that does not exist here
 cause: its list does not have the format 0,1,2
 """)._replace(tells_apart=_VISIBLE, fix=_RENUMBERED),
-    known("""cause 507008 in_output
+    known(r"""cause 507008 in_output
 the runtime could not read from the driver which chip the card is
 line: init soc version failed, ?ret ?= ?(?P<result>[0-9]{1,6})
+line: \baclInit\b[^\n]{0,40}failed ?: ?(?P<result>507008)\b
 example: [Init][Version]init soc version failed, ret = 507008
 says: the result is {result}
 cause: the container lacks the driver's folder, /dev/davinci_manager or the cards, or the driver's library is not the
@@ -172,7 +173,7 @@ fix: start the container with the mounts that `hccl-kit container TABLE` prints;
 no card is visible to the process
 line: o NPU (?:devices? )?(?:is |are )?(?:available|found|detected)
 line: o npu device (?:available|found|detected)
-line: NPU device not (?:available|found|detected)
+line: NPU (?:device )?not (?:available|found|detected)
 line: npu get board type failed
 example: RuntimeError: torch_npu: No NPU available
 cause: the container lacks /dev/davinciN, /dev/davinci_manager or the driver's folder

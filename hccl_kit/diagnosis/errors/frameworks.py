@@ -39,6 +39,23 @@ cause: the memory of the card is in use by others
 apart: read the block `Ascend Error Message` below it; npu-smi info
 fix: follow the code of that block
 """),
+    known(r"""frame
+an operator of MindSpore failed on the card, or did not finish; the block `Ascend Error Message` near it has the reason
+line: Launch kernel failed: (?P<node>[\w/.-]{1,160}-op[0-9]{1,9})
+line: Call (?:rt api|runtime) (?P<call>\w{1,60}) (?:failed|error)\b(?:\. Op name: (?P<node>[\w/.-]{1,160}))?
+line: SyncStream failed, exception:
+line: \] [Rr]un task error!
+line: \] Kernel launch failed, msg:
+line: Acl compile and execute failed, op_type ?: ?(?P<node>\w{1,80})
+line: (?P<node>aclnn\w{1,60})GetWorkspaceSize call failed, please check
+example: Launch kernel failed: Default/Reshape-op278
+says: the operator is {node}
+says: the call is {call}
+cause: the codes of that block (EZ, E3, EE) name it
+cause: `The pointer[stream] is null`: the card was not opened, since another process uses it
+apart: the block `Ascend Error Message`; a line with `Dump node`; the first ERROR of the plog of this process
+fix: run `hccl-kit explain` on the whole output
+"""),
     known(r"""symptom
 MindSpore's processes did not find each other: the scheduler or a worker is missing; HCCL has not started
 line: MS_(?:SCHED|WORKER|ROLE)[^\n]{0,120}(?:[Tt]imed? ?out|exited|disconnected|failed)
@@ -82,14 +99,19 @@ cause: a worker hangs in an operator of HCCL, or ended: the message then repeats
 apart: if it repeats for more than a few minutes: EI0002, EI0006, heartbeats in the plogs; py-spy dump
 fix: wait, or follow the first error of a worker; VLLM_RINGBUFFER_WARNING_INTERVAL only silences it
 """),
-    known(r"""frame needs_context
+    known(r"""frame
 vLLM ends because one of its workers failed; the first error of that worker has the cause
 line: Worker(?:Proc)? (?:hit an exception|initialization failed|failed with error)
 line: EngineCore (?:encountered a fatal error|failed to start)
 line: Engine core initialization failed
-line: Engine core proc \S{1,40} died unexpectedly
+line: (?:Engine core|Worker) proc \S{1,40} died unexpectedly
 line: Parent process exited, terminating worker
-example: (EngineCore pid=7) ERROR 12-12 torch_npu: EngineCore failed to start.
+line: Engine process failed to start
+line: EngineCore encountered an issue
+line: AsyncLLM output_handler failed
+line: \bWorker \w{1,40} pid (?P<pid>[0-9]{1,10}) died, exit code: (?P<exit>-?[0-9]{1,3})
+example: (EngineCore pid=7) ERROR 12-12 EngineCore failed to start.
+says: process {pid} ended with {exit}; -15 is the end by another process
 cause: the first error of a worker, above: often a card out of memory, or an error of HCCL
 apart: look upwards for the first line with ERROR of one worker
 fix: run `hccl-kit explain` on that error

@@ -89,6 +89,7 @@ fix: run `hccl-kit explain` on the logs of the backend (MINDIE_LOG_PATH, by defa
 """),
     known(r"""pointer
 a process of Ray ended without a Python error
+line: The actor (?:died unexpectedly before finishing this task|is dead because its worker process has died)
 line: A worker died or was killed while executing a task by an unexpected system error(?:
     [^\n]{0,400}?Worker IP address: (?P<host>[0-9a-fA-F.:]{3,60}))?(?:[^\n]{0,60}?Worker PID: (?P<pid>[0-9]{1,9}))?
 example: (raylet) A worker died or was killed while executing a task by an unexpected system error. RayTask ID: 7 Worker
@@ -128,11 +129,17 @@ cause: an error of that rank: its traceback is above, or in the file of --log-di
 cause: the -9 and -15 of other ranks are torchrun's own: it ends the rest
 apart: torchrun --log-dir LOGS --redirects 3 keeps the output of each rank: read that of this rank
 fix: explain the output of that rank: hccl-kit explain LOGS/*/attempt_0/RANK/stderr.log
-""")._replace(patterns=(_ROOT_CAUSE + r"(?:[^\n]{0,200}?exitcode *: (?P<exit>-?[0-9]{1,4})\b)?",)),
+""")._replace(
+        patterns=(
+            _ROOT_CAUSE + r"(?:[^\n]{0,200}?exitcode *: (?P<exit>-?[0-9]{1,4})\b)?",
+            r"\berrors\.ChildFailedError:",
+        )
+    ),
     known(r"""pointer
 processes stopped answering MindSpore's scheduler; msrun lists them
 line: Time out nodes are \[(?P<nodes>['\"]?\w[^\]\n]{0,16384})\]
 line: The node: (?P<nodes>[0-9]{1,8}) is timed out\. It may exit
+line: Timed out node list is: [^\n]{0,400}?, worker (?P<nodes>[0-9]{1,8}) is the first one timed out
 example: [ERROR] ME(77:281473590168608,MainProcess):2025-03-10-09:40:38.722.000 [m/_api.py:431] Time out nodes are ['3',
     '7']
 says: nodes {nodes}: read worker_N.log of these nodes, and its end first
@@ -145,6 +152,7 @@ apart: grep -n 'ERROR\|Traceback' worker_*.log scheduler.log; dmesg -T | grep -i
     known(r"""pointer
 a worker of msrun ended with an error
 line: \bWorker process (?P<pid>[0-9]{1,9}) exit with exception
+line: There's worker exits with exception, kill all other workers
 example: [ERROR] ME(7:8,Main): Worker process 4711 exit with exception.
 says: it is process {pid}
 cause: an error of that worker: worker_N.log of its rank has it

@@ -207,8 +207,10 @@ cause: with several cards: the other end freed its memory or ended (EI0012)
 apart: npu-smi info: memory of the card before the error; Entry-HcclCommDestroy just before
 fix: use less memory of the card, and wait for the stream before memory is freed
 """),
-    known("""pointer 507904 vague
+    known(r"""pointer 507904 vague
 HCCL could not repeat an operator after a fault of a link
+line: \bHCCL OP RETRY FAILED\b
+example: RuntimeError: HCCL OP RETRY FAILED.
 cause: a link between two cards is broken: EI0013 or heartbeats name it
 cause: a rank had gone on already
 apart: hccn_tool -i N -link_stat -g on both ends; EI0013 in the plogs

@@ -92,8 +92,10 @@ fix: correct the argument
     known(r"""cause
 the operator, its data type or its mode is not supported on this product
 line: \[TaskExecStage\]\[Not ?Support(?:ed)?\]
+line: \bHCCL \w[\w &]{0,40}: Unsupported data type (?P<type>\S{1,60})
 example: [ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [some_file.cc:12] [78][TaskExecStage][Not Support] the
     data type is int64
+says: the data type is {type}
 cause: the chip or release lacks it: point-to-point groups on 310P, for example
 apart: the list of operators of your product in HCCL's guide
 fix: use another operator or data type; tensor instead of pipeline parallelism on 310P

@@ -73,11 +73,8 @@ torch_npu's watchdog ends the process because of an error of HCCL; the text afte
 line: HCCL watchdog thread terminated with exception
 line: Some HCCL operations have failed or timed out
 line: To avoid data inconsistency, we are taking the entire process down
-line: Inner error is reported as above\. The process exits for this inner error
-line: current working operator name is (?:aclnn)?(?P<operator>\w{1,60})
 line: ProcessGroupHCCL(?:'s)? watchdog
 example: [rank3]:[E324] HCCL watchdog thread terminated with exception: HCCL error
-says: the operator is {operator}
 fix: run `hccl-kit explain` on that error
 """)._replace(causes=_WATCHED, tells_apart=ABOVE),
     known(r"""symptom
@@ -142,15 +139,6 @@ cause: the codes below it (EI...) name the reason; without any, an argument or v
 cause: the first error in the plog of this process
 fix: run `hccl-kit explain` on that error
 """)._replace(tells_apart=ABOVE),
-    known(r"""frame
-a call to torch.distributed was refused: torch_npu does not accept the type or layout of an argument
-line: ERR02(?!200)[0-9]{3} DIST\b
-example: [ERROR] 2026-08-18-22:15:47 (PID:23232, Device:0, RankID:0) ERR02002 DIST invalid type
-cause: the exception above it names the argument, such as `Tensors must be contiguous`
-cause: a tensor is not contiguous, is not on the card, or has a data type that HCCL does not reduce
-apart: the exception above it
-fix: correct that argument, with .contiguous() for example
-"""),
     known(r"""cause
 torch's store could not listen on its port: another process of this host uses it
 line: server socket has failed to bind to \[(?P<address>[^\[\]\n]{1,64})\]:(?P<port>[0-9]{1,5}) \(errno: 98
@@ -183,11 +171,14 @@ fix: set GLOO_SOCKET_IFNAME to the interface that has this host's address
 """),
     known(r"""frame in_output
 a call to the runtime failed; its number is the error code
-line: NPU function error ?[:：] ?(?P<call>[\w.:]{1,80})[^\n]{0,160}?,? ?error code is (?P<result>[0-9]{1,6})\b
-line: \bERR0[0134][0-9]{3} (?:PTA|OPS|ACL|GRAPH|PROF)\b
+line: (?:NPU|OPS) function error ?[:：] ?(?:call )?(?P<call>(?!failed)[\w.:]{1,80})[^\n]{0,160}?,? ?error code is
+     (?P<result>[0-9]{1,6})\b
+line: \bNPU error, ?(?:NPU )?error code is ?:? ?(?P<result>[0-9]{1,6})\b
+line: \bERR0[0134][13]00\b
 example: RuntimeError: NPU function error: aclrtSetDevice(id), error code is 107001
 says: {call} returned {result}
-cause: the codes below it (EE..., EI...) name the reason
+says: it returned {result}
+cause: the codes below it (EE..., EI..., EZ...) name the reason
 apart: the codes below it; the first ERROR of the plog of this process
 fix: run `hccl-kit explain` on that error
 """),

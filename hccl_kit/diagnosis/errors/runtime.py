@@ -31,8 +31,10 @@ a kernel of an operator failed on the card
 line: The error from device\(chipId:(?P<chip>[0-9]{1,4})\b[^\n]{0,80}there is an exception of (?P<kind>[\w ]{1,40}error)
 line: errcode:\([^()\n]{1,40}\) errorStr: (?P<reason>[^\n.]{1,200})
 line: RTS_HWTS: aicore exception
+line: an exception occurred during (?P<kind>AICPU) execution
 line: retCode=0x[0-9a-fA-F]{1,4}, \[(?P<kind>(?:vector core|aicore|aicpu) exception)\]
 line: Aicpu kernel execute failed[^\n]{0,120}kernelName=(?P<kernel>\w{1,80})
+line: Aicpu kernel execute failed[^\n]{0,80}errorCode=[0-9a-f]
 line: [Aa]i(?:core|vec|vector core) kernel execute failed(?:[^\n]{0,160}fault kernel_name=(?P<kernel>\w{1,80}))?
 line: \baicore (?:exception|error|trap)
 line: \baiv(?:ec(?:tor)?)? error
@@ -60,10 +62,11 @@ line: stream sync(?:hronize)? time ?out
 example: RuntimeError: ACL stream synchronize failed.
 stage: an operator runs
 """)._replace(causes=WAIT_CAUSES, tells_apart=WAIT, fix=SYMPTOM_FIX),
-    known("""symptom 507048 vague
+    known(r"""symptom 507048 vague
 a task on the card timed out; with EI0002 it is an operator of HCCL that waited for another rank
 line: The execution of the internal task times out
 line: [Tt]he (?:aicore|aicpu|vector core) execution times out
+line: retCode=0x[0-9a-f]{1,4}, \[(?:aicore|aicpu|vector core) timeout\]
 example: The execution of the internal task times out, npu 3
 """)._replace(causes=WAIT_CAUSES, tells_apart=WAIT, fix=SYMPTOM_FIX),
     known("""cause E30006 in_output
@@ -92,6 +95,59 @@ apart: the last line of the Python error, in or below the message; grep -h 'ERRO
 fix: correct what the Python error names: install the modules that CANN's guide lists, source only one set_env.sh, or
     use another type
 """),
+    known(r"""cause EC0010 in_output
+a Python module that CANN's compiler of operators needs cannot be imported
+line: Failed to import Python module \[\w{0,30}Error: No module named '(?P<module>[\w.]{1,60})'
+line: Failed to import Python module \[(?P<reason>[^\]\n]{1,160})
+line: No module named '(?P<module>(?:tbe|te|te_fusion)(?:\.\w{1,40}){0,4})'
+example: EC0010: Failed to import Python module [ModuleNotFoundError: No module named 'tbe'.].
+says: it is {module}
+says: {reason}
+cause: set_env.sh of CANN was not sourced in this shell or container
+cause: PYTHONPATH was set anew, which removed what set_env.sh had put there
+cause: this Python lacks modules that CANN needs, such as numpy, scipy, sympy, decorator, attrs, psutil, or is not the
+    one that CANN was installed for
+apart: echo $PYTHONPATH; python -c 'import te, tbe, scipy, sympy, decorator, attr, psutil'
+fix: source set_env.sh of CANN; end a PYTHONPATH of yours with :$PYTHONPATH; install a module that is not CANN's with
+    pip
+stage: start of a process
+"""),
+    known(r"""cause EZ1001 in_output
+an operator refuses an input: its data type, shape or format
+line: not implemented for DT_(?P<type>\w{1,20}), should be in dtype support list ?\[(?P<types>[A-Z0-9_,]{1,400}?),?\]
+line: not implemented for DT_(?P<type>BFLOAT16|FLOAT16|FLOAT|DOUBLE|U?INT[0-9]{1,2}|BOOL|COMPLEX[0-9]{1,3})\b
+line: dtype DT_(?P<type>\w{1,20}) not support in current soc version
+example: RuntimeError: call aclnnCast failed, detail:EZ1001: x not implemented for DT_BFLOAT16, should be in dtype
+    support list [DT_FLOAT16,DT_FLOAT,].
+says: the data type {type} is not supported; supported are {types}
+says: the data type {type} is not supported
+cause: the chip lacks the data type: 910A and 310P have no bfloat16
+cause: the program uses a type of the CPU on the card: float64, complex
+cause: shapes do not fit each other, or the quantised model has a format that the operator does not accept
+apart: the rest of the message; npu-smi info: the chip
+fix: use a type that is supported (on 910A and 310P float16 instead of bfloat16: --dtype float16 in vLLM, fp16 in
+    trainers); else correct the input that the message names
+stage: an operator runs
+"""),
+    known(r"""cause EZ3003 EZ3002 in_output
+CANN has no kernel of an operator for this chip, or not for these inputs
+line: \bOp (?P<operator>\w{1,80}) does not has any binary
+line: No supported Ops kernel and engine are found for \[[^\]\n]{0,80}\], optype \[(?P<operator>\w{1,80})\]
+line: Optype \[(?P<operator>\w{1,80})\] of Ops kernel \[\w{1,40}\] is unsupported
+line: launch failed for (?P<operator>\w{1,80}), errno:561[0-9]{3}
+line: socVersion \[\w{1,40}\] does not support opType \[(?P<operator>\w{1,80})\]
+line: Parse dynamic kernel config fail
+line: AclOpKernelInit failed opType
+example: EZ3003: No supported Ops kernel and engine are found for [Cast1], optype [Cast].
+says: the operator is {operator}
+cause: the package of kernels (ops) of this chip is not installed, or is of another release than the toolkit
+cause: the chip does not have the operator, or not with this data type
+cause: a package of custom operators is not installed, or was built for another chip
+apart: ls $ASCEND_OPP_PATH/built-in/op_impl/ai_core/tbe/kernel; npu-smi info: the chip
+fix: install the package of kernels of this chip and release; else try torch.npu.set_compile_mode(jit_compile=True),
+    another data type, or another operator
+stage: an operator runs
+"""),
     known(r"""cause in_output
 CANN has no description of the chip of this card
 line: init runtime platform info failed, ?SocVersion ?= ?(?P<chip>\w{1,40})
@@ -108,8 +164,14 @@ the graph engine of CANN, or its compiler of operators, did not start
 line: OpCompileProcessor init failed
 line: \[Init\]\[Compiler\]Init compiler failed
 line: GEInitialize failed
+line: GELib::InnerInitialize failed
+line: \bInitialize GE failed!
+line: \[Init\]\[Env\]init env failed
+line: Failed to init(?:ialize)? (?:tbe|TeConfigInfo|TeFusion)\b
+line: [Ff]ailed to call InitCannKB|InitCannKB call CannKbInit failed
+line: ACL_PRECISION_MODE, precision_mode\), error code is 50000[01]\b
 example: [Set][Options]OpCompileProcessor init failed![FUNC:ReportInnerError][FILE:log_inner.cpp][LINE:145]
-cause: a Python module that the compiler needs is missing: EC0010
+cause: a Python module that the compiler needs is missing: EC0010, `No module named`
 cause: the package of kernels (ops) is not installed, or is of another release or chip
 apart: grep -h ERROR ~/ascend/log/debug/plog/plog-PID_*.log | head -3; python -c 'import te, tbe'
 fix: run `hccl-kit explain` on the lines that it prints

@@ -202,7 +202,7 @@ ROWS: tuple[KnownError, ...] = (
         "the link between cards (HCCS, RoCE)",
         apart="hccn_tool -i N -link_stat -g; npu-smi info -t topo",
         fix="repair the link",
-    ),
+    )._replace(patterns=(r"\bHCCS LINK ERROR\b",), example="RuntimeError: HCCS LINK ERROR."),
     page_of(
         "507057",
         "the far end is suspected: a remote card did not answer (SUSPECT REMOTE ERROR)",
@@ -219,26 +219,6 @@ ROWS: tuple[KnownError, ...] = (
         "the connection between host and card was closed",
         "the card was reset, or its process ended",
         apart="npu-smi info; dmesg",
-    ),
-    page_of("161001", "an argument of an operator (aclnn) is a null pointer", "the call of the operator"),
-    page_of("161002", "an argument of an operator (aclnn) is not valid", "shape, type or layout of an input"),
-    page_of(
-        "361001",
-        "a call to the runtime failed inside an operator (aclnn)",
-        "the runtime's code near it",
-        role="result",
-    ),
-    page_of(
-        "561002",
-        "the tiling of an operator (aclnn) failed: its sizes do not fit",
-        "the EZ code near it has the reason, such as HCCL_BUFFSIZE in MoE dispatch and combine",
-        role="result",
-    ),
-    page_of("561000", "an error inside an operator (aclnn)", "the EZ or EE code near it", role="result"),
-    page_of(
-        "561003",
-        "the kernel of an operator is not installed",
-        "the package of kernels is missing or of another chip or release",
     ),
     known("""symptom 103900
 HIXL/ADXL refused an argument, or could not link to the other end

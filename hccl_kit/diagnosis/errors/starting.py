@@ -58,8 +58,17 @@ cause: torch_npu was built for another CANN or torch
 fix: install toolkit, ops and NNAL of one release, and source only its set_env.sh
 """)._replace(tells_apart=_CANN_VERSION),
     known(r"""cause
+a library cannot be loaded so late: the memory for variables of threads (static TLS) is used up, often on aarch64
+line: (?P<file>/[^\s:]{1,200}\.so[.0-9]{0,12}): cannot allocate memory in static TLS block
+example: ImportError: /env/scikit_learn.libs/libgomp-d22c30c5.so.1.0.0: cannot allocate memory in static TLS block
+says: it is {file}
+cause: libraries that were loaded before took it; libgomp of scikit-learn or torch is the usual one that fails
+apart: the imports above this one in the traceback
+fix: export LD_PRELOAD with that file, or import its package before the others
+"""),
+    known(r"""cause
 CANN lacks a function that torch_npu calls
-line: Failed to find function (?P<function>(?:Hccl|hccl|Hcom|acl|rt)[A-Za-z]\w{2,80})
+line: (?<!Warning: )(?<!Warning: 0)Failed to find function (?P<function>(?:Hccl|hccl|Hcom|acl|rt)[A-Za-z]\w{2,80})
 example: RuntimeError: Failed to find function HcclCommSuspend
 says: the function is {function}
 cause: CANN is older than torch_npu needs
@@ -120,6 +129,34 @@ cause: PYTORCH_NPU_ALLOC_CONF=expandable_segments:True, which sleep mode does no
 apart: python -c 'import vllm_ascend.vllm_ascend_C'; echo $PYTORCH_NPU_ALLOC_CONF
 fix: build vllm-ascend with COMPILE_CUSTOM_KERNELS=1 after sourcing CANN's set_env.sh; export
     PYTORCH_NPU_ALLOC_CONF=expandable_segments:False; or start without enable_sleep_mode
+"""),
+    known(r"""cause
+vllm-ascend is not complete: its compiled module, or a part of its package, is missing
+line: '_OpNamespace' '_C_ascend' object has no attribute '(?P<part>\w{1,60})'
+line: No module named '(?P<part>vllm_ascend\.\w{1,60})'
+example: ModuleNotFoundError: No module named 'vllm_ascend.vllm_ascend_C'
+says: it lacks {part}
+cause: its compiled module was not built: COMPILE_CUSTOM_KERNELS was 0, or the compiler failed during the installation
+cause: Python runs in the folder of its sources, or an older release of it is installed
+cause: vllm and vllm-ascend are of different releases
+apart: cd / && python -c 'import vllm_ascend.vllm_ascend_C'; pip list | grep -i vllm
+fix: install the release of vllm-ascend that belongs to vllm, after sourcing CANN's set_env.sh, and start it from
+    another folder
+"""),
+    known(r"""cause in_output
+the model leaves no memory of the card for the KV cache of vLLM
+line: No available memory for the cache blocks
+line: Available KV cache memory: (?P<left>-[0-9.]{1,12} GiB)
+line: (?P<needed>[0-9.]{1,12} GiB) KV cache is needed, which is larger than the available KV cache memory \((?P<left>
+    [0-9.]{1,12} GiB)\)
+example: ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization`
+says: {needed} are needed, {left} are left
+says: {left} are left
+cause: the weights, and what a step needs, take all of the share that --gpu-memory-utilization gives
+cause: another process holds memory of the card
+apart: npu-smi info before the start: memory and processes of the card; `Loading model weights took` above it
+fix: raise --gpu-memory-utilization if the card is free, lower --max-model-len or --max-num-seqs, take more cards
+    (--tensor-parallel-size), or a quantised model
 """),
     known(r"""cause in_output
 fewer cards than ranks of vLLM on this host
@@ -219,10 +256,13 @@ apart: ss -ltnp | grep PORT; env | grep '^MS_'
 fix: end the other scheduler, or unset the MS_ variables that another launcher has set, or take another MS_SCHED_PORT on
     all processes
 """),
-    known("""cause
+    known(r"""cause
 MindSpore's scheduler gave this process no rank; the cluster may already have all its nodes
 line: This node could be redundant and is not successfully registered
+line: Rejecting registration request for node (?P<node>\S{1,60}) from host (?P<host>[\w.:%-]{1,60})\. Rejection reason:
+     (?P<reason>[^\n]{1,160})
 example: x PostProcess] This node could be redundant and is not successfully registered.
+says: process {node} on {host}: {reason}
 cause: more processes were started than MS_WORKER_NUM
 cause: processes of an earlier job registered at the same scheduler
 apart: env | grep '^MS_'; ps -ef | grep python on all hosts

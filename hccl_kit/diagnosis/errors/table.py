@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from hccl_kit.diagnosis.errors import (
+    acl_numbers,
     agreement,
     card_network,
     cards,
@@ -29,6 +30,7 @@ from hccl_kit.diagnosis.errors import (
     runtime,
     runtime_numbers,
     starting,
+    torch_npu,
     values,
     waits,
 )
@@ -55,7 +57,9 @@ ROWS: tuple[KnownError, ...] = (
     *commands.ROWS,
     *codes.ROWS,
     *runtime_numbers.ROWS,
+    *acl_numbers.ROWS,
     *numbers.ROWS,
+    *torch_npu.ROWS,
     *pytorch.ROWS,
     *frameworks.ROWS,
     *values.ROWS,
@@ -74,9 +78,10 @@ CODES: Mapping[str, str] = {
 
 CONTEXT = re.compile(
     r"(?i:hccl|hcom|hccp|torch_npu|mindspore|mooncake|hixl|adxl|rank ?table)|[Aa]scend(?!ing|ant|ed|s)|davinci[_0-9]"
-    r"|\bNPU|\bnpu|\bacl[A-Z]|\bACL (?:stream|error|function)|\brt[A-Z][a-zA-Z]{4}|\bERR0[0-9]{4}\b"
+    r"|\bNPU|\bnpu|\bacl(?:[A-Z]|rt[A-Z]|nn[A-Z])|\bAclNN_"
+    r"|\bACL (?:stream|error|function)|\brt[A-Z][a-zA-Z]{4}|\bERR0[0-9]{4}\b"
     r"|\bE(?:[CIJELZH][0-9]|3[0-9]|19|40)[0-9]{3}:|\]\[FILE:[\w.+-]{1,80}\] ?\[LINE:|InnerCode=0x"
-    r"|runtime result = [1-9]|\bhisi_logs/"
+    r"|runtime result = [1-9]|\bhisi_logs/|\bUCE ERROR\b|\bHBM MULTI BIT ECC\b"
     r"|\] ?(?:HCCL|HCCP|ROCE|RUNTIME|DRV|TDT|GE|APP|ASCENDCL|TSCH|TSD|FE|AICPU|IDEDD|CCECPU)\([0-9]{1,10},"
 )
 """Words that only logs of Ascend's software have."""
@@ -105,10 +110,11 @@ _RESULT_OF_HCCL = re.compile(
 )
 _OF_HCCL = re.compile(r"(?i:hccl|hcom)|\] ?HCCL\([0-9]{1,10},")
 _NUMBER = re.compile(
-    r"(?<![0-9A-Za-z_./-])(?<![0-9]:)(?:1[06][137][0-9]{3}|[235]07[0-9]{3}|[25]03900|[135]61[0-9]{3})(?![0-9A-Za-z_/-]|\.[0-9])"
+    r"(?<![0-9A-Za-z_./-])(?<![0-9]:)(?:1[06][137][0-9]{3}|[15]0000[0-9]|[235]07[0-9]{3}|[25]03900|[135]61[0-9]{3})(?![0-9A-Za-z_/-]|\.[0-9])"
 )
 _NAMES_NUMBER = re.compile(
-    r"(?:error ?code|errorcode|error|ret(?:urn|Code)?|result|status|code|aclError)[^0-9]{0,16}$", re.IGNORECASE
+    r"(?:error ?code|errorcode|error|ret(?:urn|Code)?|result|status|code|aclError)[^0-9]{0,16}$|\bfailed ?: ?$",
+    re.IGNORECASE,
 )
 
 

@@ -355,6 +355,40 @@ def test_the_row_of_a_root_error_counts_more_than_words_of_consequences(tmp_path
     assert kind in fault_of(found).kind
 
 
+HARMLESS = """\
+[W compiler_depend.ts:7] Warning: 0Failed to find function aclrtX (function operator())
+[ERROR] TBE Subprocess[task_distribute] raise error[], main process disappeared!
+[ERROR] 2026-03-02-10:00:09 (PID:500, Device:0, RankID:-1) ERR99999 UNKNOWN applicaiton exception
+a.py:224: UserWarning: resource_tracker: There appear to be 12 leaked semaphore objects to clean up at shutdown
+RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}
+"""
+
+
+def test_lines_that_follow_an_error_are_no_first_fault(tmp_path: Path) -> None:
+    assert diagnosed(tmp_path, HARMLESS).first_fault is None
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        ("EZ3003: No supported Ops kernel and engine are found for [PoolX1], optype [PoolX].", "the operator is PoolX"),
+        (
+            "AclNN_Parameter_Error(EZ1001): x not implemented for DT_DOUBLE, should be in dtype support list [DT_INT8]",
+            "the data type DOUBLE is not supported",
+        ),
+        ("EC0010: Failed to import Python module [ModuleNotFoundError: No module named 'sympy'.].", "it is sympy"),
+    ],
+)
+def test_the_error_below_a_call_that_failed_is_the_first_fault(tmp_path: Path, error: str, kind: str) -> None:
+    call = FRAME.replace("HCCL function error: hcclCommInitRootInfo(n), error code is 7", "{call}").replace(
+        "ERR02200 DIST call hccl api failed.", "ERR01100 OPS call acl api failed"
+    )
+    text = call.format(call="OPS function error: PoolX, error code is 500002", second="01", pid=500, rank=0)
+    found = diagnosed(tmp_path, f"{text}{error}\n{HARMLESS}")
+    assert found.first_fault is not None
+    assert kind in found.first_fault.kind
+
+
 def test_a_crash_under_open_mpi_is_a_fault_but_not_after_an_exception(tmp_path: Path) -> None:
     crash = "[n1:78] *** Process received signal ***\n[n1:78] Signal: Segmentation fault (11)\n"
     found = diagnosed(tmp_path, crash)
