@@ -18,7 +18,7 @@ from hccl_kit.ocr.adapt.precision import LossScale, Scaling
 from hccl_kit.ocr.data.loader import Batch
 from hccl_kit.ocr.models import dropout
 from hccl_kit.ocr.train.join import Gradients, Join
-from hccl_kit.ocr.train.optimizer import Update
+from hccl_kit.ocr.train.optimizer_rules import Update
 from hccl_kit.ocr.train.weights_in_use import Ema, StartShare
 
 

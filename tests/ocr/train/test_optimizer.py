@@ -8,7 +8,7 @@ from mindspore import Parameter, Tensor, nn
 from numpy.typing import NDArray
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.ocr.train import optimizer
+from hccl_kit.ocr.train import optimizer, optimizer_rules
 from tests.ocr.tiny import OPTIMIZER, Normed, values
 
 Array = NDArray[np.float64]
@@ -51,7 +51,7 @@ def a_section(**values: Any) -> dict[str, Any]:
     return {**OPTIMIZER, "opt": "sgd", "momentum": 0.8, "weight_decay": 0.3, **values}
 
 
-def apply(update: optimizer.Update, gradients: list[NDArray[Any]], rate: float, factor: float = 1.0) -> None:
+def apply(update: optimizer_rules.Update, gradients: list[NDArray[Any]], rate: float, factor: float = 1.0) -> None:
     update(
         Tensor(np.float32(factor)), Tensor(np.float32(rate)), *(Tensor(part.astype(np.float32)) for part in gradients)
     )

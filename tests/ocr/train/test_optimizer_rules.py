@@ -102,7 +102,7 @@ def test_steps_match_mindspore(opt: str, options: dict[str, Any], theirs: Any) -
 
 
 def test_nesterov_is_an_alias_of_momentum_as_in_mindocr() -> None:
-    rule = optimizer.build(a_section(opt="nesterov", nesterov=False), Normed()).rule
+    rule = optimizer.build(a_section(opt="nesterov", nesterov=False), Normed())
     assert isinstance(rule, optimizer_rules.Momentum)
     assert rule.nesterov is False
 
