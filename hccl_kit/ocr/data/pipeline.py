@@ -11,7 +11,7 @@ import cv2
 import numpy as np
 
 from hccl_kit.ocr.data import transforms
-from hccl_kit.ocr.data.lines import line_augment, line_join, line_transforms, rec_augment
+from hccl_kit.ocr.data.lines import line_augment, line_transforms, rec_augment
 from hccl_kit.ocr.data.pages import copy_paste, db_maps, east_maps, page_moves, page_transforms, pse_maps
 from hccl_kit.ocr.data.pages.views import join
 from hccl_kit.ocr.data.samples import BadSampleError
@@ -40,7 +40,7 @@ TRANSFORMS: Mapping[str, Callable[..., Transform[Any]]] = {
     "CVColorJitter": transforms.colour_jitter,
     "SVTRRecAug": line_augment.svtr_augment,
     "RecAug": rec_augment.rec_augment,
-    "RecConAug": line_join.join_lines,
+    "RecConAug": rec_augment.join_lines,
     "DetLabelEncode": page_transforms.encode_label,
     "DetResize": page_transforms.resize,
     "ScalePadImage": page_transforms.scale_pad,

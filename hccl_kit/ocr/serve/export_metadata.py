@@ -12,7 +12,7 @@ from hccl_kit.ocr.charset import Charset
 from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.data.pages import page_transforms
 from hccl_kit.ocr.data.pipeline import TRANSFORMS
-from hccl_kit.ocr.data.pixel_format import RESIZE_FOR_INFERENCE, pixel_format
+from hccl_kit.ocr.data.transforms import RESIZE_FOR_INFERENCE, pixel_format
 from hccl_kit.ocr.tasks import classification, detection_heads, line_images, text_heads
 
 Size = tuple[int, int]

@@ -15,9 +15,8 @@ from hccl_kit.ocr.config import Config, options_of
 from hccl_kit.ocr.data.loader import Batch, Targets, stack_images
 from hccl_kit.ocr.data.pages import page_labels, page_transforms
 from hccl_kit.ocr.data.pages.pages import Page, Polygons
-from hccl_kit.ocr.data.pixel_format import pixel_format
 from hccl_kit.ocr.data.samples import BadSampleError
-from hccl_kit.ocr.data.transforms import image_of
+from hccl_kit.ocr.data.transforms import image_of, pixel_format
 from hccl_kit.ocr.decode.boxes import Box
 from hccl_kit.ocr.metrics.boxes import BoxCounts, Matches, compare, match
 from hccl_kit.ocr.metrics.counts import Counts

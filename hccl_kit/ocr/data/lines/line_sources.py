@@ -10,10 +10,9 @@ import numpy as np
 from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.data.lines.lmdb_lines import LmdbLines, find_folders
 from hccl_kit.ocr.data.page_split import Numbers, between, neighbours, numbered, page_names
-from hccl_kit.ocr.data.samples import TextLine, read_labels
-from hccl_kit.ocr.data.sources import LMDB, share, sources
+from hccl_kit.ocr.data.samples import LMDB, TextLine, read_labels, share, sources
 from hccl_kit.ocr.data.synthetic import RENDERED
-from hccl_kit.ocr.data.synthetic.lines import rendered_lines
+from hccl_kit.ocr.data.synthetic.render import rendered_lines
 
 GUARD = 200
 """Rendered lines of `eval.guard`: a share of 98 % has a standard error of 1 %."""

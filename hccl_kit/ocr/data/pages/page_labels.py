@@ -18,8 +18,7 @@ from hccl_kit.ocr.data.image_paths import pairs
 from hccl_kit.ocr.data.page_split import between, numbered
 from hccl_kit.ocr.data.pages.pages import Page, Region, checked_page
 from hccl_kit.ocr.data.pages.synth_text import read_mat
-from hccl_kit.ocr.data.samples import BadSampleError, numbered_lines
-from hccl_kit.ocr.data.sources import share, sources
+from hccl_kit.ocr.data.samples import BadSampleError, numbered_lines, share, sources
 
 SYNTH_TEXT = "SynthTextDataset"
 MAX_PAGE_BYTES = 1 << 22

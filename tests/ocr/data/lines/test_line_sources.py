@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.data.lines.line_sources import Lines, read_lines
-from hccl_kit.ocr.data.samples import TextLine
-from hccl_kit.ocr.data.sources import sources
+from hccl_kit.ocr.data.samples import TextLine, sources
 from tests.ocr.data.lines.test_lmdb_lines import base
 
 
