@@ -9,7 +9,7 @@ dice in place of the balanced cross-entropy.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import mindspore as ms
 from mindspore import Tensor, nn, ops
@@ -90,8 +90,16 @@ class AuxDBLoss(DBLoss):
     maps of each head one after another.
     """
 
-    def __init__(self, *, aux_scales: Sequence[float] = (0.2, 0.3, 0.4), **options: Any) -> None:
-        super().__init__(**options)
+    def __init__(
+        self,
+        *,
+        eps: float = 1e-6,
+        l1_scale: float = 10,
+        bce_scale: float = 5,
+        bce_replace: str = "bceloss",
+        aux_scales: Sequence[float] = (0.2, 0.3, 0.4),
+    ) -> None:
+        super().__init__(eps=eps, l1_scale=l1_scale, bce_scale=bce_scale, bce_replace=bce_replace)
         self.aux_scales = tuple(aux_scales)
 
     def construct(self, prediction: Maps, kernels: Tensor, mask: Tensor, thresholds: Tensor, border: Tensor) -> Tensor:

@@ -183,7 +183,7 @@ def test_the_schema_and_the_parts_of_the_networks_have_the_same_options() -> Non
         PSEDiceLoss,
     )
     from hccl_kit.ocr.models import cls_mobilenet_v3, crnn, db, east, fpn, mobilenet_v3, network, pse, svtr, tps  # noqa: PLC0415
-    from hccl_kit.ocr.models.ppocr import lcnet_v3, lcnet_v4, necks, nrtr, pages, pyramid  # noqa: PLC0415
+    from hccl_kit.ocr.models.ppocr import lcnet_v3, lcnet_v4, necks, nrtr, pyramid  # noqa: PLC0415
 
     rec, cls = (schema.root()["$defs"][f"{name}_model"]["properties"] for name in ("rec", "cls"))
     pairs: list[tuple[dict[str, Any], Callable[..., Any]]] = [
@@ -203,7 +203,6 @@ def test_the_schema_and_the_parts_of_the_networks_have_the_same_options() -> Non
         (options_of("rse_fpn"), pyramid.RSEFPN),
         (options_of("rep_lk_pan"), pyramid.RepLKPAN),
         (options_of("db_head"), db.DBHead),
-        (options_of("db_head"), pages.AuxDBHead),
         (options_of("pse_head"), pse.PSEHead),
         (options_of("east_head"), east.EASTHead),
         (options_of("cls_loss"), CrossEntropySmooth),

@@ -33,7 +33,7 @@ def _icdar(labels: Path, images: Path) -> Iterator[Page | str]:
 
 
 def _synthtext(labels: Path, images: Path) -> Iterator[Page | str]:
-    from hccl_kit.ocr.data.pages.synth_text import read_mat  # noqa: PLC0415  # after --help
+    from hccl_kit.ocr.data.pages.page_labels import read_mat  # noqa: PLC0415  # after --help
 
     return read_mat(labels, images)
 
