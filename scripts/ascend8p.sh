@@ -13,7 +13,7 @@ hk_table=$(readlink -f -- "$(dirname -- "$0")"/hccl_8p_01234567_127.0.0.1.json)
 case ${1%%=*} in # arguments of such a name follow --
     --) shift ;;
     -h|--help|--max?restarts|--heartbeat?timeout|--log?limit|--prefix|--preflight|--ssh|--server|--export|--replace)
-        hk_fail "error: $1 is an option of hccl-kit run" "  fix: hccl-kit run $hk_table $* -- COMMAND" ;;
+        hk_fail "error: $1 is an option of hccl-kit run" "  fix: hccl-kit run $hk_table${*:+ $*} -- COMMAND" ;;
 esac
 hk_command=(python -u tools/train.py --config configs/rec/crnn/crnn_small.yaml "$@")
 hk_node=0 hk_cards=(0 1 2 3 4 5 6 7) # of ranks 0, 1, ...
@@ -73,4 +73,4 @@ printf '%(%s)T exited %s\n' -1 "$hk_failed $hk_code $hk_card $HOSTNAME" >>"$hk_l
 echo "error: rank $hk_failed on card $hk_card failed with exit code $hk_code$hk_signal; the end of $hk_log:" >&2
 tail -c 16384 -- "$hk_log" | tail -n 20 >&2
 exit "$hk_code"
-# hccl-gen replaces this script if nobody has edited it: c84c315d8cc49410750a7431421f13994949f6be4a7da49837c64168296c90cc
+# hccl-gen replaces this script if nobody has edited it: 2395865aa455232aa29603a934100d1bc65805572a19e6d4a67d22f938b443c4

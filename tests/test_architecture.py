@@ -163,6 +163,7 @@ FLOORS = {
         "names": 1,
         "places": 0,
         "runs": 1,
+        "run_folders": 2,
         "job": 1,
         "records": 0,
         "identities": 2,

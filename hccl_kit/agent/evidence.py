@@ -97,6 +97,7 @@ class Progress:
         self.limit = limit
         self.beats: dict[int, tuple[tuple[int, int], float]] = {}
         self.looked: float | None = None
+        self.blind_at: float | None = None
 
     def still(self, ranks: Iterable[int], now: float) -> tuple[tuple[int, ...], int] | None:
         """The ranks at the lowest step and that step, if one of `ranks` has stopped; otherwise None."""
@@ -119,6 +120,15 @@ class Progress:
             return None
         lowest = min(steps.values())
         return tuple(rank for rank in sorted(steps) if steps[rank] == lowest), lowest
+
+    def is_blind(self, now: float) -> bool:
+        """Whether no rank has counted a step within the limit; said once, by the call that notices it."""
+        if self.blind_at is None:
+            self.blind_at = now + self.limit
+        if self.beats or now < self.blind_at:
+            return False
+        self.blind_at = float("inf")
+        return True
 
 
 def _beat(folder: str, rank: int) -> tuple[int, int] | None:

@@ -73,7 +73,7 @@ def serve() -> int:
         member = Member(selector, reports, arrived)
         try:
             code = member.run()
-        except ValueError:  # not an order
+        except (OSError, ValueError):  # the connection was reset, or what came is not an order
             member.abandon()
             code = ABANDONED
         reports.finish()

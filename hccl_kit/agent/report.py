@@ -37,6 +37,11 @@ def started(texts: Texts, ranks: Mapping[int, int], host: str, port: int, *, mor
     return phrase(texts, "agent.between-facts").join(facts) + "\n"
 
 
+def no_steps(texts: Texts, heartbeat: float) -> str:
+    """The note that --heartbeat-timeout has nothing to go by."""
+    return phrase(texts, "agent.no-steps", seconds=f"{heartbeat:g}") + "\n"
+
+
 def name(rank: int) -> str:
     """`rank 3`, or `scheduler`: in the name of its log."""
     return "scheduler" if rank == SCHEDULER else f"rank {rank}"

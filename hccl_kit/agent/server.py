@@ -94,10 +94,12 @@ class Server:
             self.is_over = True
             yield attempt.close()
         elif self.is_watched and self.assignment.limits.heartbeat:
-            ranks = attempt.cards.keys() - attempt.ranks.exited
-            hung = attempt.progress.still(ranks, time.monotonic())
+            ranks, now = attempt.cards.keys() - attempt.ranks.exited, time.monotonic()
+            hung = attempt.progress.still(ranks, now)
             if hung:
                 yield Hung(*hung)
+            elif 0 in ranks and attempt.progress.is_blind(now):  # one server of the job says it
+                self.screen.say(report.no_steps(self.assignment.texts, self.assignment.limits.heartbeat))
 
     def failure(self, cause: Exited | Hung) -> str:
         """What is said of a job that has failed."""

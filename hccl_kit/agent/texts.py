@@ -27,6 +27,8 @@ TEXTS = {
     "agent.rank-still": "error: rank {rank} on device {card} of {host} took no step for {seconds} s after step {step}",
     "agent.between-ranks": ", ",
     "agent.ranks-still": "error: ranks {ranks} of {host} took no step for {seconds} s after step {step}",
+    "agent.no-steps": "note: no rank has counted a step in {seconds} s; --heartbeat-timeout ends the job only after a"
+    " step: hccl_kit.Heartbeat in the program counts them",
     "agent.traceback-above": "its traceback is above, and in {log}",
     "agent.lines-above": "its last lines are above, and in {log}",
     "agent.traceback": "its traceback, from {log}:",

@@ -77,7 +77,10 @@ def read_start(path: str | Path, size: int) -> bytes:
 
 
 def _meant(path: Path) -> Message | None:
-    """The next step for a misspelled name: the nearest one in its folder."""
+    """The next step for a misspelled name: the nearest one in its folder. For a link: where it leads."""
+    if path.is_symlink():
+        target = quote(str(path.readlink()))
+        return Message("base.cannot-read.fix-link", "it is a link to {target}, which is missing", target=target)
     try:
         with os.scandir(path.parent) as entries:
             names = [entry.name for entry in islice(entries, _MOST_NAMES)]

@@ -25,7 +25,7 @@ import json
 import os
 import socket
 import sys
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from pathlib import Path
 from typing import NamedTuple
 
@@ -152,7 +152,7 @@ def _diagnose(request: DiagnoseRequest) -> int:
         text = as_text(diagnosis)
         print(with_headings(text) if wants_color(sys.stdout) else text)
         is_open = not (diagnosis.first_fault or diagnosis.suspects or diagnosis.cascade)
-        if is_open and (known := _most_telling(request, logs)):
+        if is_open and (known := _most_telling(request, logs, diagnosis.files)):
             print(f"\n{known}")
     return EXIT_FINDINGS if diagnosis.first_fault is None else EXIT_OK
 
@@ -168,11 +168,11 @@ def _collect(path: Path, logs: Sequence[Path], *, is_new: bool) -> None:
     complain(Message("cli.diagnose.wrote", "wrote: {file}; read it before you publish it", file=printable(str(path))))
 
 
-def _most_telling(request: DiagnoseRequest, logs: Sequence[Path]) -> str | None:
+def _most_telling(request: DiagnoseRequest, logs: Sequence[Path], of_run: Set[str] | None = None) -> str | None:
     """What the most telling line says, for a reader of text; None if no line is known, and for other output."""
     if request.mask or request.html or request.form != "text":
         return None
-    line = most_telling(logs)
+    line = most_telling(logs, of_run)
     if line is None:
         return None
     page = clean(as_page(line.explanation, paragraph_width()))

@@ -137,7 +137,10 @@ def whole(option: str) -> Callable[[str], int]:
     def convert(text: str) -> int:
         if not re.fullmatch("[0-9]{1,10}", text):
             raise KitError(
-                "cli.whole-number", "{option} must be a whole number, got {text!r}", option=option, text=text[:40]
+                "cli.whole-number",
+                "{option} must be a whole number from 0 on, got {text!r}",
+                option=option,
+                text=text[:40],
             )
         return int(text)
 

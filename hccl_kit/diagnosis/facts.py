@@ -266,6 +266,8 @@ class Fault(NamedTuple):
     raised_at: str = ""
     """`train.py:31`, the last line of the user's own code in the traceback of an exception."""
     of_card: bool = False
+    waits: bool = False
+    """The traceback of an exception ends in code of a framework in which a rank may wait for others."""
 
 
 class Oversized(NamedTuple):

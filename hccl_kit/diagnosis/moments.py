@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from calendar import timegm
 from datetime import datetime, timezone
 
 from hccl_kit.base.message import Message
@@ -38,17 +37,11 @@ def time_of(date: str | None, milli: str | None, micro: str | None) -> float | N
     if date is None:
         return None
     year, month, day, hour, minute, second = (int(date[at : at + size]) for at, size in _DIGITS)
-    if not (year >= 1970 and 1 <= month <= 12 and 1 <= day <= _days(year, month)):
+    try:
+        whole = datetime(year, month, day, hour, minute, tzinfo=timezone.utc).timestamp() + second
+    except ValueError:
         return None
-    if hour > 23 or minute > 59 or second > 60:
-        return None
-    whole = timegm((year, month, day, hour, minute, second, 0, 0, 0))
-    return whole + int(milli or 0) / 1e3 + int(micro or 0) / 1e6
+    return whole + int(milli or 0) / 1e3 + int(micro or 0) / 1e6 if year >= 1970 and second <= 60 else None
 
 
 _DIGITS = ((0, 4), (5, 2), (8, 2), (11, 2), (14, 2), (17, 2))
-
-
-def _days(year: int, month: int) -> int:
-    leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
-    return 29 if month == 2 and leap else (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)[month - 1]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from contextlib import suppress
 from io import BufferedReader
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,13 +31,15 @@ class Telling(NamedTuple):
     explanation: Explanation
 
 
-def most_telling(paths: Sequence[Path]) -> Telling | None:
+def most_telling(paths: Sequence[Path], of_run: Set[str] | None = None) -> Telling | None:
     """The explanation of the most telling line in files and folders; None if no line is known, or only facts.
 
-    Only the ends of the first 16 files are searched, and no archives. Raises KitError if a path is not there.
+    `of_run`: the files that may be searched, None for all. Only the ends of the first 16 are, and no archives. Raises
+    KitError if a path is not there.
     """
     best: Telling | None = None
-    for given in listing(paths).files[:MAX_FILES]:
+    files = (given for given in listing(paths).files if of_run is None or str(given.path) in of_run)
+    for given in islice(files, MAX_FILES):
         with suppress(KitError, OSError), open_log(given.path) as stream:
             above = _skip_to_end(stream)
             explanation = explain_lines(lines_of(stream), above)

@@ -54,8 +54,8 @@ def _no_source() -> KitError:
         "discovery.no-source",
         "no source for card addresses found; looked for: hccn_tool on PATH, {places}",
         fix="on a machine with cards, install the driver; in a container, mount hccn_tool and /etc/hccn.conf\n"
-        "--hccn-conf FILE    read a copy of the driver's file\n"
-        "--inventory FILE    read a YAML file, server to device id to address\n"
-        "--simulate          use addresses that exist in no network, to try things out without hardware",
+        "hccl-gen --hccn-conf FILE    reads a copy of the driver's file\n"
+        "hccl-gen --inventory FILE    reads a YAML file, server to device id to address\n"
+        "--simulate                   takes addresses that exist in no network, to try things out without hardware",
         places=places,
     )

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 from typing import NamedTuple
 
+from hccl_kit.base.errors import KitError
+
 EXECUTABLE = 0o755
 
 
@@ -18,6 +20,15 @@ class TableFile(NamedTuple):
     def sha256(self) -> str:
         """The digest of the text in UTF-8, as `sha256sum` prints it."""
         return hashlib.sha256(self.text.encode()).hexdigest()
+
+    def assert_is_name(self) -> None:
+        """Raises KitError if the name is a path; the script expects the table in its own folder."""
+        if not self.name or "/" in self.name or "\0" in self.name:
+            raise KitError(
+                "launch.files.rank-table",
+                "the rank table is {name!r}; accepted: a file name, in the folder of the script",
+                name=self.name,
+            )
 
 
 class LaunchFile(NamedTuple):

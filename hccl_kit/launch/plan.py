@@ -194,6 +194,12 @@ def _check_command(command: Sequence[str]) -> None:
     if not command or not command[0]:
         raise KitError("launch.plan.command-empty", "the command is empty; accepted: a program and its arguments")
     for word in command:
+        if "\0" in word:
+            raise KitError(
+                "launch.plan.argument-contains-nul",
+                "argument {word!r} contains a NUL character, which cannot be passed to a program",
+                word=word,
+            )
         try:
             word.encode("utf-8")
         except UnicodeEncodeError as error:

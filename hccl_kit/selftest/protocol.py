@@ -96,6 +96,7 @@ def event_of(line: bytes) -> Event | None:
         return None
     kind: Kind = next((kind for kind in KINDS if kind == fields.get("event")), "alive")
     skipped, to = (value if isinstance(value := fields.get(name), list) else [] for name in ("skipped", "to"))
+    key, value = (text if isinstance(text := fields.get(name), str) else "" for name in ("key", "value"))
     return Event(
         rank,
         kind,
@@ -103,8 +104,8 @@ def event_of(line: bytes) -> Event | None:
         float(stopped) if isinstance(stopped, int | float) and 0 <= stopped <= 1 else 0.0,
         step if _is_whole(step) else 0,
         _result(fields) if kind == "result" else None,
-        str(fields.get("key", "")),
-        str(fields.get("value", "")),
+        key,
+        value,
         tuple(filter(_is_whole, to)),
         text_of(fields.get("detail")),
     )

@@ -94,6 +94,18 @@ def test_ranks_that_waited_for_a_stopped_agent_get_their_time_again(tmp_path: Pa
     assert progress.still([0], 612.0) == ((0,), 1)
 
 
+def test_a_job_without_a_step_is_noticed_once(tmp_path: Path) -> None:
+    progress = Progress(str(tmp_path), 10)
+    noticed = []
+    for now in (0.0, 9.0, 10.0, 20.0):
+        assert progress.still([0], now) is None
+        noticed.append(progress.is_blind(now))
+    assert noticed == [False, False, True, False]
+    counting = Progress(str(tmp_path), 10)
+    beat(tmp_path, 0, "1")
+    assert [bool(counting.still([0], now)) or counting.is_blind(now) for now in (0.0, 10.0)] == [False, False]
+
+
 @pytest.mark.parametrize("text", ["", "x", "-1", "08", "1" * 19, "1 2", "\0"])
 def test_what_is_no_step_is_not_judged(tmp_path: Path, text: str) -> None:
     beat(tmp_path, 0, text)

@@ -413,6 +413,15 @@ def test_the_heartbeat_ignores_ranks_with_progress_without_a_counter_and_that_ha
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_a_program_that_counts_no_steps_is_said_to_have_no_heartbeat(tmp_path: Path) -> None:
+    done = python_job(tmp_path, "time.sleep(4)", ranks=2, heartbeat=1).run()
+    assert done.returncode == 0
+    assert done.stderr == (
+        "note: no rank has counted a step in 1 s; --heartbeat-timeout ends the job only after a step:"
+        " hccl_kit.Heartbeat in the program counts them\n"
+    )
+
+
 def test_a_rank_that_returns_124_by_itself_is_not_called_stuck(tmp_path: Path) -> None:
     done = python_job(tmp_path, f"{STEP}('7\\n'); sys.exit(124)", ranks=1).run()
     assert done.returncode == 124

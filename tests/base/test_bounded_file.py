@@ -34,6 +34,13 @@ def test_a_misspelled_file_is_refused_with_the_nearest_name(tmp_path: Path) -> N
         assert refusal.value.hint is None
 
 
+def test_a_link_to_a_missing_file_is_refused_with_its_target(tmp_path: Path) -> None:
+    (tmp_path / "table.json").symlink_to("missing.json")
+    with pytest.raises(KitError, match="No such file") as refusal:
+        read_start(tmp_path / "table.json", 5)
+    assert refusal.value.hint == "it is a link to missing.json, which is missing"
+
+
 def test_a_larger_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "f").write_bytes(b"12345")
     with pytest.raises(KitError, match=r"/f is larger than 4 bytes"):

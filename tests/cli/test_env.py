@@ -125,7 +125,7 @@ def test_running_ranks_and_logs_are_compared(folder: Path) -> None:
     ("arguments", "error"),
     [
         (["one.json", "--job", "8"], "error: job 8 of 8 on a host; accepted: 0 to 7"),
-        (["one.json", "--job", "x"], "error: --job must be a whole number, got 'x'"),
+        (["one.json", "--job", "x"], "error: --job must be a whole number from 0 on, got 'x'"),
         (["one.json", "--jobs-per-host", "65"], "error: 65 jobs on a host (--jobs-per-host); accepted: 1 to 64"),
         (["one.json", "--connect-timeout", "60"], "error: --connect-timeout is 60; accepted: 120 to 7200 seconds"),
         (["two.json", "--format", "sh"], "error: this machine is not in the table"),

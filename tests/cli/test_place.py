@@ -99,7 +99,7 @@ def test_reads_an_inventory_and_node_names(desk: Path, capsys: pytest.CaptureFix
         (("none.json", "--tp", "2"), "cannot read none.json"),
         (("--tp", "2"), "the rank table is missing"),
         (("t.json", "--tp", "3"), "--tp 3 times --pp 1 does not divide"),
-        (("t.json", "--tp", "two"), "--tp must be a whole number, got 'two'"),
+        (("t.json", "--tp", "two"), "--tp must be a whole number from 0 on, got 'two'"),
         (("t.json", "--tp", "2", "--layers", "0"), "--layers must be 1 or more"),
         (("t.json", "--color", "tensor"), "--color needs --svg FILE"),
         (("t.json", "--svg", "a.json"), "does not end in .svg"),

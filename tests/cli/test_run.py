@@ -241,7 +241,9 @@ def test_preflight_stops_a_job_that_would_fail(tmp_path: Path) -> None:
         ((*CARDS, "--env", "3X"), "error: --env 3X; accepted: NAME=VALUE, or RANK:NAME=VALUE"),
         ((*CARDS, "--env", "4:X=1"), "error: X is for rank 4; this job has ranks 0 to 3"),
         ((*CARDS, "--env", "RANK_ID=1"), "error: RANK_ID is set by the launcher, for each rank"),
-        ((*CARDS, "--max-restarts", "x"), "error: --max-restarts must be a whole number, got 'x'"),
+        (("--devices", "[0,2)"), "hccl-gen --hccn-conf FILE    reads a copy of the driver's file"),
+        ((*CARDS, "--max-restarts", "x"), "error: --max-restarts must be a whole number from 0 on, got 'x'"),
+        ((*CARDS, "--max-restarts", "-1"), "error: --max-restarts must be a whole number from 0 on, got '-1'"),
         ((*CARDS, "--log-dir", "/dev/null/logs"), "fix: --log-dir DIR names another place"),
         ((*CARDS, "--master-port", "70000"), "error: port 70000; accepted: 1 to 65535"),
         (

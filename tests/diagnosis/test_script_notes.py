@@ -48,6 +48,42 @@ def test_a_kill_has_one_text_and_one_fix_whatever_has_noted_it(tmp_path: Path, h
     assert "\nfix:          look for the out-of-memory killer on " in text
 
 
+@pytest.mark.parametrize(("code", "is_crash"), [(139, True), (134, True), (143, False), (7, False)])
+def test_a_crash_has_the_variable_that_prints_its_place(tmp_path: Path, code: int, *, is_crash: bool) -> None:
+    text = left(tmp_path, f"1767225600 exited 1 {code}\n1767225600 ending rank 1 {code}\n")
+    assert ("PYTHONFAULTHANDLER=1" in text) == is_crash
+
+
+OWN = '  File "/job/train.py", line 7, in <module>\n'
+WAIT = '  File "/v/lib/python3.11/site-packages/torch/distributed/distributed_c10d.py", line 1, in wait\n'
+INTERRUPTED = "1767225600 ending signal -1 130\n1767225601 exited 0 143 4 n1\n1767225601 exited 1 130 5 n1\n"
+
+
+def interrupted(folder: Path, *frames: str | None) -> str:
+    """A job that was interrupted: each rank has a traceback with these frames, or none."""
+    for rank, text in enumerate(frames):
+        log = "" if text is None else f"Traceback (most recent call last):\n{text}KeyboardInterrupt\n"
+        (folder / f"rank_{rank}.log").write_text(f"step 1\n{log}")
+    (folder / "launcher_0").write_text(INTERRUPTED)
+    return as_text(diagnose([folder]))
+
+
+@pytest.mark.parametrize("waiting", [OWN + WAIT, None])
+def test_of_an_interrupted_job_the_rank_is_named_that_did_not_wait(tmp_path: Path, waiting: str | None) -> None:
+    """A rank that waits in native code has no traceback: its launcher ends it."""
+    text = interrupted(tmp_path, waiting, OWN)
+    assert text.startswith("first fault:  rank 1 (n1, card 5)")
+    assert ": was at train.py:7 when the job was interrupted, and did not wait for another rank [HK714]" in text
+    assert "\nlikely: " in text
+
+
+@pytest.mark.parametrize("frames", [(OWN, OWN), (OWN + WAIT, OWN + WAIT), (None, None), (OWN + WAIT, OWN, OWN)])
+def test_an_interrupted_job_whose_ranks_all_did_the_same_cannot_be_told(
+    tmp_path: Path, frames: tuple[str | None, ...]
+) -> None:
+    assert interrupted(tmp_path, *frames).startswith("first fault:  cannot tell")
+
+
 def test_names_an_error_of_the_scheduler_of_msrun(tmp_path: Path) -> None:
     """It runs the program without the variables of a rank; the workers wait for it silently."""
     traceback = "Traceback (most recent call last):\n  File \"train.py\", line 4, in <module>\nKeyError: 'DEVICE_ID'\n"

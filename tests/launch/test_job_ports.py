@@ -1,5 +1,7 @@
 """Jobs with different numbers never share a port, whatever the ephemeral ranges of their hosts are."""
 
+from itertools import product
+
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -100,3 +102,15 @@ def test_an_invalid_job_number_is_refused(job: int, jobs: int, hint: str | None)
     with pytest.raises(KitError) as caught:
         job_ports(job, jobs)
     assert caught.value.hint == hint
+
+
+def test_given_away_returns_the_first_run_of_ephemeral_ports() -> None:
+    """All cases of four ports with two reserved ranges."""
+    few = [(low, high) for low in range(1, 5) for high in range(low, 5)]
+    for ports, ephemeral, *reserved in product(few, repeat=4):
+        kernel = Kernel(ephemeral, tuple(reserved))
+        first = kernel.given_away(ports)
+        away = [port for port in range(ports[0], ports[1] + 1) if is_given_away(port, kernel)]
+        run = [] if first is None else list(range(first[0], first[1] + 1))
+        assert away[: len(run)] == run
+        assert bool(away) == bool(run)

@@ -97,6 +97,7 @@ def test_a_framework_that_is_not_known_is_refused() -> None:
     [
         ([], "the command is empty"),
         ([""], "the command is empty"),
+        (["echo", "a\0b"], "argument 'a.x00b' contains a NUL character"),
         (["echo", "\udcff"], "is not valid UTF-8"),
     ],
 )

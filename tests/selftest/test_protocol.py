@@ -62,7 +62,7 @@ def test_what_is_not_of_the_form_is_left_out() -> None:
         Event(0, "ready", ("all_to_all",)): {"event": "ready", "skipped": ["all_to_all", "nonsense", 3]},
         Event(0, "ready"): {"event": "ready", "skipped": 3},
         Event(0, "put", key="k", value="v", to=(1, 9)): {"event": "put", "key": "k", "value": "v", "to": [1, None, 9]},
-        Event(0, "put", key="3"): {"event": "put", "key": 3, "to": "x"},
+        Event(0, "put"): {"event": "put", "key": 3, "value": [], "to": "x"},
         Event(0): {"event": ["unknown"]},
     }
     for event, fields in rows.items():

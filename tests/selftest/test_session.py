@@ -100,9 +100,6 @@ def test_a_stopped_rank_is_lost_and_its_partner_is_not(tmp_path: Path) -> None:
     assert ranks.available() == []
 
 
-"""Rank 1 ends its first step when rank 0 has its second."""
-
-
 @pytest.mark.parametrize("answer", ["", 'say(0, event="result", step=json.loads(line)["step"], timings=[])\n'])
 @pytest.mark.parametrize("shares_fate", [False, True])
 def test_without_results_ranks_are_lost(

@@ -78,8 +78,7 @@ _VERSIONS = (
 """EI0008 to its releases: 8.5.0 with a tag, 9.0.0 with `local version is`, newer ones with the package before it."""
 
 _OF_TORCH = (
-    known(
-        r"""symptom
+    known(r"""symptom
 torch compared the collectives of all ranks, and they differ (TORCH_DISTRIBUTED_DEBUG=DETAIL)
 line: mismatch between collectives on ranks\. Rank (?P<rank>[0-9]{1,8}) is running collective: ?CollectiveFingerPrint\((
     ?P<own>[^()\n]{1,1000})[^\n]{0,600}?but Rank (?P<peer>[0-9]{1,8}) is running collective: ?CollectiveFingerPrint\((?P
@@ -92,25 +91,16 @@ example: RuntimeError: Detected mismatch between collectives on ranks. Rank 1 is
     TensorDeviceTypes=TensorOptions(dtype=float (default), device=npu)).
 says: rank {rank} has {own}, rank {peer} has {other}
 apart: compare these lines of all ranks: all others name the odd one, which names another
-""",
-        fact=_fingerprints,
-        causes=_DIVERGED,
-        fix=_FIX,
-    ),
+""")._replace(fact=_fingerprints, causes=_DIVERGED, fix=_FIX),
 )
 ROWS = _OF_TORCH + in_stage(
     LINK_STAGE,
-    known(
-        """cause EI0005
+    known("""cause EI0005
 the ranks have different parameters for one operator. No rule of a table detects this: check that all ranks run the same
     program with the same options
 apart: HCCL_ENTRY_LOG_ENABLE=1, then compare the Entry-Hccl... lines of all ranks
-""",
-        causes=_DIVERGED,
-        fix=_FIX,
-    ),
-    known(
-        r"""cause EI0005
+""")._replace(causes=_DIVERGED, fix=_FIX),
+    known(r"""cause EI0005
 two ranks called different operators, or one operator with different arguments
 line: CMD information (?![Vv]ersion)(?P<field>[\w ]{1,40}?) ?check fail[^\[\n]{0,40}?local ?\[(?P<own>
     [^\]\n]{0,512})\], ?remote ?\[(?P<other>[^\]\n]{0,512})\]
@@ -131,19 +121,14 @@ says: {field} is {own} here and {other} at the far end
 says: operator {index} of {group} is {own} here and {other} at the far end
 says: the operator is {operator}
 apart: the far end: the createLink line below; then "Entry-Hccl" lines with HCCL_ENTRY_LOG_ENABLE=1
-""",
-        fact=_arguments,
-        causes=_DIVERGED,
-        fix=_FIX,
-    ),
+""")._replace(fact=_arguments, causes=_DIVERGED, fix=_FIX),
     known("""cause EI0008
 the ranks run with different releases of CANN
 cause: one image or host has another CANN (toolkit, ops or HCCL)
 apart: cat /usr/local/Ascend/ascend-toolkit/latest/version.cfg on every host and in every container
 fix: install one release of CANN everywhere
 """),
-    known(
-        r"""cause EI0008
+    known(r"""cause EI0008
 the ranks run with different releases of HCCL
 mention: \[InitChannelStage\]\[VersionConflict\]
 mention: HCCL versions are inconsistent
@@ -154,7 +139,7 @@ cause: one image or host has another CANN
 apart: cat /usr/local/Ascend/ascend-toolkit/latest/version.cfg on every host and in every container
 fix: install one release of CANN everywhere
 rule: HK616
-""",
+""")._replace(
         patterns=(
             r"(?:HCCL|hccl|CANN|The [\w ()-]{2,60}) versions are inconsistent" + _VERSIONS,
             r"Inconsistent [\w ()-]{2,60} Versions" + _VERSIONS,

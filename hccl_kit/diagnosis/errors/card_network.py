@@ -58,8 +58,7 @@ cause: a virtual machine or the BIOS (IOMMU, ACS) blocks P2P
 apart: npu-smi info -t topo
 fix: use cards of one half, or HCCL_INTRA_ROCE_ENABLE=1 on all ranks
 """),
-        known(
-            r"""pointer EI0006 EI0010
+        known(r"""pointer EI0006 EI0010
 two cards of one server did not connect in time (P2P)
 line: connected p2p timeout, ?timeout ?: ?(?P<seconds>[0-9]{1,6}) ?s\.? ?local logicDevid ?: ?(?P<own>
     [0-9]{1,6}), ?remote physic id ?: ?(?P<peer>[0-9]{1,6})
@@ -73,9 +72,7 @@ cause: the process of the other card ended or hangs, or never called
 cause: the two cards have no direct link, or a virtual machine blocks P2P
 apart: the log of the process on the other card; npu-smi info -t topo
 fix: correct the other process; without a direct link HCCL_INTRA_ROCE_ENABLE=1
-""",
-            fact=_p2p_timed_out,
-        ),
+""")._replace(fact=_p2p_timed_out),
         known(r"""cause EI0011
 the card does not have enough memory for HCCL's connections. No rule of a table detects this: end other processes on the
     card, or reduce the batch size
@@ -132,8 +129,7 @@ says: card {card}
 cause: the cable, the optical module, or the port of the switch
 fix: compare the time with that of the error; change cable or module
 """),
-    known(
-        r"""value
+    known(r"""value
 TLS of the network port of a card
 line: TLS SWITCH ?\((?P<on>[01])\)
 mention: dev_id ?: ?(?P<card>[0-9]{1,6}), ?tls switch ?\[(?P<on>[01])\]
@@ -143,7 +139,5 @@ says: the card is {card}
 cause: if it differs between the ends of a link, both ends time out (EI0006)
 apart: hccn_tool -i N -tls -g on all servers
 fix: set it to the same value on all cards: hccn_tool -i N -tls -s enable 0|1
-""",
-        fact=_tls,
-    ),
+""")._replace(fact=_tls),
 )

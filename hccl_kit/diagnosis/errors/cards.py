@@ -12,11 +12,10 @@ _ONE_CARD = (
 )
 
 ROWS: tuple[KnownError, ...] = (
-    known(
-        """cause EJ0001
+    known("""cause EJ0001
 another process still uses the card, or ended less than 10 s ago; `npu-smi info` lists them
 stage: creation of the communicator, on the card
-""",
+""")._replace(
         causes=(
             "a process of an earlier job still runs, also in another container",
             "it ended just now: the card-side service needs 10 s, better 30 s",
@@ -26,14 +25,13 @@ stage: creation of the communicator, on the card
         tells_apart=HOLDS,
         fix=END_OLD,
     ),
-    known(
-        """cause EJ0001
+    known("""cause EJ0001
 the card-side service of HCCL (HCCP) could not be started: a process of an earlier job still holds the card
 line: Failed to initialize the HCCP process
 line: Maybe the last training process is running
 example: EJ0001: [PID: 77] 2025-06-15-15:06:40.500.000 Failed to initialize the HCCP process.
 stage: creation of the communicator, on the card
-""",
+""")._replace(
         causes=(
             "a process of an earlier job still runs, also in another container",
             "it ended just now: the card-side service needs 10 s, better 30 s",
@@ -42,8 +40,7 @@ stage: creation of the communicator, on the card
         tells_apart=HOLDS,
         fix=END_OLD,
     ),
-    known(
-        r"""cause
+    known(r"""cause
 the card's process manager refused to start a helper process, as under EJ0001 and E39007
 line: tsd client wait response fail(?:, ?device response code ?\[(?P<response>[0-9]{1,6})\])?
 line: unknown device error\.?\[FUNC:WaitRsp\]
@@ -52,10 +49,7 @@ says: the card answered {response}
 cause: a process of an earlier job still holds the card
 cause: the device log of this time names another reason: memory, a broken package
 stage: creation of the communicator, on the card
-""",
-        tells_apart=HOLDS + "; ~/ascend/log/debug/device-N",
-        fix=END_OLD,
-    ),
+""")._replace(tells_apart=HOLDS + "; ~/ascend/log/debug/device-N", fix=END_OLD),
     known(r"""cause 507010 of_card
 the card lost its heartbeat: it no longer responds
 line: The task scheduler loses the heartbeat

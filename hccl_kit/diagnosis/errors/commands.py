@@ -11,8 +11,7 @@ _STARTER = r"\b(?:setsid|setpriv|nohup|env|timeout|taskset): (?:failed to (?:exe
 _PATH = r"['‘]?(?P<path>[^\s'’:]{1,200})['’]?"
 ROWS: tuple[KnownError, ...] = in_stage(
     "start of a process",
-    known(
-        """cause in_output
+    known("""cause in_output
 the command that starts the program is not there
 example: cannot start: [Errno 2] No such file or directory: 'trian.py'
 says: {path} is not there
@@ -21,17 +20,16 @@ cause: a path that counts from another folder than the one in which the job was 
 cause: the program is on another server only, or not in the image of the container
 apart: ls -l PATH and command -v PROGRAM, where the rank runs
 fix: correct the command; every server and every container needs the program at this path
-""",
+""")._replace(
         patterns=(
             rf"cannot start: \[Errno 2\] No such file or directory: {_PATH}",
             rf"{_STARTER}{_PATH}: No such file or directory",
             rf"\berror: execve\(\): {_PATH}: No such file or directory",
             rf"can't open file {_PATH}: \[Errno 2\] No such file or directory",
             r"/python[0-9.]{0,5}: No module named (?P<path>[\w.]{1,200})",
-        ),
+        )
     ),
-    known(
-        """cause in_output
+    known("""cause in_output
 the command that starts the program may not be executed
 example: cannot start: [Errno 13] Permission denied: './train.py'
 says: {path} may not be executed by this user
@@ -39,12 +37,12 @@ cause: a program of Python or bash without the right to execute it
 cause: a file system that is mounted noexec
 apart: ls -l PATH; findmnt -T PATH
 fix: start it by its interpreter, such as python train.py, or chmod +x FILE
-""",
+""")._replace(
         patterns=(
             rf"cannot start: \[Errno 13\] Permission denied: {_PATH}",
             rf"{_STARTER}{_PATH}: Permission denied",
             rf"\berror: execve\(\): {_PATH}: Permission denied",
-        ),
+        )
     ),
     known(r"""cause
 a shell did not find a command of a script

@@ -29,8 +29,7 @@ cause: the module is not seated well, or faulty
 apart: hccn_tool -i N -link -g
 fix: plug in module and cable; a job on one server can do without them (HCCS)
 """),
-    known(
-        r"""cause
+    known(r"""cause
 Ray ended a process, because the memory of the host was nearly full
 line: Task was killed due to the node running low on memory
 line: memory used=(?P<own>[0-9.]{1,12}[KMGT]?B)\) was running was (?P<used>[0-9.]{1,12}[KMGT]?B) / (?P<total>
@@ -42,9 +41,7 @@ says: {count} processes were ended
 cause: all ranks of the host load weights, or offload the optimizer, into its memory
 cause: the container's limit is below the host's memory: Ray counts against the limit
 apart: free -h; ray memory; the list of processes below the message
-""",
-        fix=MORE_MEMORY + "; RAY_memory_usage_threshold only moves the limit",
-    ),
+""")._replace(fix=MORE_MEMORY + "; RAY_memory_usage_threshold only moves the limit"),
     known(r"""cause in_output
 the shared memory of the container (/dev/shm) is full
 line: No space left on device[^\n]{0,80}/dev/shm
@@ -65,8 +62,7 @@ cause: checkpoints, logs, dumps (core, TRACE, kernel_meta) or the compile cache 
 apart: df -h; du -sh ~/ascend/log kernel_meta /tmp
 fix: free space, or write checkpoints and logs to another disk
 """),
-    known(
-        r"""cause in_output
+    known(r"""cause in_output
 the kernel killed a process, because the memory of the host or of its container was used up
 line: (?:Memory cgroup o|O)ut of memory: Kill(?:ed)? process (?P<pid>[0-9]{1,9})(?: \((?P<name>[^()\n]{1,40})\))?(?:
     [^\n]{0,80}?anon-rss:(?P<rss>[0-9]{1,12})kB)?
@@ -77,13 +73,10 @@ says: it is process {pid} ({name})
 says: it had {rss} kB
 cause: all ranks of the host load weights, or keep data and optimizer, in its memory
 cause: the limit of the container or pod is below what the job needs
-""",
-        example="slurmstepd: error: Detected 1 oom_kill event in StepId=1.0. ",
-        tells_apart=HOST_MEMORY,
-        fix=MORE_MEMORY,
+""")._replace(
+        example="slurmstepd: error: Detected 1 oom_kill event in StepId=1.0. ", tells_apart=HOST_MEMORY, fix=MORE_MEMORY
     ),
-    known(
-        r"""cause in_output
+    known(r"""cause in_output
 a worker of the DataLoader was killed
 line: DataLoader worker \(pid\(?s?\)? ?(?P<pid>[0-9]{1,9})[^\n]{0,40}?(?:is killed by signal: (?P<signal>
     [\w ]{1,30})|exited unexpectedly)
@@ -94,9 +87,7 @@ cause: Bus error: the shared memory of the container (/dev/shm) is full
 cause: Killed: the memory of the host, or the limit of the container, is used up
 cause: Segmentation fault: a library of the dataset crashed
 fix: Bus error: --shm-size=16g or --ipc=host; Killed: fewer workers or more memory
-""",
-        tells_apart="df -h /dev/shm in the container; " + HOST_MEMORY,
-    ),
+""")._replace(tells_apart="df -h /dev/shm in the container; " + HOST_MEMORY),
     known(r"""cause in_output
 a file on a network file system (NFS) is gone or does not answer
 line: Stale file handle

@@ -95,18 +95,14 @@ cause: a call that failed before the process had set its card; it is printed wit
 apart: the number that the call returned (107002, 507008, 507033), and the lines below
 fix: run `hccl-kit explain` on that number, or on the whole text
 """),
-    known(
-        r"""cause EE1001 107001
+    known(r"""cause EE1001 107001
 a process asks for a card that it cannot see
 line: set ASCEND_RT_VISIBLE_DEVICES:? ?(?P<asked>[0-9, -]{1,80}) error, input data rang\w{0,2} ?\[(?P<first>[0-9]{1,4})-
     (?P<end>[0-9]{1,4})\)
 example: EE1001: The argument is invalid.Reason: set ASCEND_RT_VISIBLE_DEVICES:6 error, input data rang[0-4)
 says: ASCEND_RT_VISIBLE_DEVICES={asked}, but only cards {first} up to, not including, {end} exist here
 cause: the numbers are those of the host, and the process runs in a container or a virtual machine
-""",
-        tells_apart=_VISIBLE,
-        fix=_RENUMBERED,
-    ),
+""")._replace(tells_apart=_VISIBLE, fix=_RENUMBERED),
     known("""cause EE1001 107001
 the list in ASCEND_RT_VISIBLE_DEVICES is not in ascending order
 line: set ASCEND_RT_VISIBLE_DEVICES:? ?(?P<asked>[0-9, -]{1,80}) error, it must be configured in ascending order
@@ -117,8 +113,7 @@ apart: echo $ASCEND_RT_VISIBLE_DEVICES
 fix: write the same numbers in ascending order, such as 0,1,2,3; if the order of ranks matters, set it in the launcher
     or the rank table
 """),
-    known(
-        """cause 107001 in_output
+    known("""cause 107001 in_output
 the mask of visible cards leaves this process without the card that it uses
 line: [Ss]et visible device failed, invalid device=(?P<device>[0-9]{1,6})(?:, input visible devices:(?P<mask>
     [0-9, ]{0,80}))?
@@ -128,12 +123,8 @@ says: it uses device {device}
 cause: ASCEND_RT_VISIBLE_DEVICES names a card that does not exist in the container
 cause: the mask is for another process of the host, such as that of Ray, which gives each actor one card:
     RAY_EXPERIMENTAL_NOSET_ASCEND_RT_VISIBLE_DEVICES=1 switches that off
-""",
-        tells_apart=_VISIBLE,
-        fix=_RENUMBERED,
-    ),
-    known(
-        r"""cause 107001 EE1001
+""")._replace(tells_apart=_VISIBLE, fix=_RENUMBERED),
+    known(r"""cause 107001 EE1001
 a process asks for a card with a number that does not exist
 line: aclrtSetDevice failed, ret\[107001\](?:[^\n]{0,40}?device count\[(?P<count>[0-9]{1,4})\] and device id\[
     (?P<device>[0-9]{1,6})\])?
@@ -145,11 +136,8 @@ cause: more processes than cards were started on this host
 cause: several hosts have the same host name, so that the launcher counts them as one
 cause: ASCEND_RT_VISIBLE_DEVICES hides cards
 fix: start one process per visible card; give the hosts different names
-""",
-        tells_apart=f"hostname; {_VISIBLE}",
-    ),
-    known(
-        """cause EE9999
+""")._replace(tells_apart=f"hostname; {_VISIBLE}"),
+    known("""cause EE9999
 the runtime does not find the physical card among those that the process sees
 line: phyid:(?P<card>[0-9]{1,6}) realDeviceId:[0-9]{1,6} is err:(?P<error>0x[0-9a-fA-F]{1,10})
 line: GetDeviceIndexByPhyId
@@ -159,20 +147,14 @@ says: physical card {card}, error {error}
 cause: each process sees one card only (ASCEND_RT_VISIBLE_DEVICES per process) and CANN is older than 8.1.RC1
 cause: the container has other cards than the mask names
 fix: use CANN 8.1.RC1 or newer, or let all processes of the group see all their cards
-""",
-        tells_apart="cat /usr/local/Ascend/ascend-toolkit/latest/version.cfg; " + _VISIBLE,
-    ),
-    known(
-        r"""cause 107001
+""")._replace(tells_apart="cat /usr/local/Ascend/ascend-toolkit/latest/version.cfg; " + _VISIBLE),
+    known(r"""cause 107001
 ASCEND_RT_VISIBLE_DEVICES (or ASCEND_VISIBLE_DEVICES) is refused
 line: ASCEND_(?:RT_)?VISIBLE_DEVICES[^\n]{0,80}?\b(?:error|invalid|illegal|failed)\b
 example: EE1001: The argument is invalid. Reason: ASCEND_RT_VISIBLE_DEVICES=9 is invalid
 cause: it names a card that does not exist here
 cause: its list does not have the format 0,1,2
-""",
-        tells_apart=_VISIBLE,
-        fix=_RENUMBERED,
-    ),
+""")._replace(tells_apart=_VISIBLE, fix=_RENUMBERED),
     known("""cause 507008 in_output
 the runtime could not read from the driver which chip the card is
 line: init soc version failed, ?ret ?= ?(?P<result>[0-9]{1,6})
@@ -220,17 +202,14 @@ cause: LD_LIBRARY_PATH names two releases
 apart: ldd -r LIBRARY; echo $LD_LIBRARY_PATH
 fix: install packages of one release, and source only its set_env.sh
 """),
-    known(
-        """cause in_output
+    known("""cause in_output
 a file that is read is a folder: docker makes one where the file to mount does not exist on the host
 line: basic_filebuf::underflow error reading the file: Is a directory
 cause: /etc/hccl_rootinfo.json (A5), /etc/hccn.conf or the rank table does not exist on the host
 apart: ls -ld /etc/hccl_rootinfo.json /etc/hccn.conf here and on the host
 fix: create the file on the host (A5: mindcluster-tools rootinfo --output /etc/hccl_rootinfo.json), remove the folder
     that docker made, and start the container again
-""",
-        example="[rank3]:   what():  basic_filebuf::underflow error reading the file: Is a directory",
-    ),
+""")._replace(example="[rank3]:   what():  basic_filebuf::underflow error reading the file: Is a directory"),
     known(r"""cause
 a file that the driver needs in the container is missing or is of another chip
 line: /etc/hccl_rootinfo\.json\b

@@ -94,8 +94,7 @@ cause: the first error of a worker, above: often a card out of memory, or an err
 apart: look upwards for the first line with ERROR of one worker
 fix: run `hccl-kit explain` on that error
 """),
-    known(
-        r"""symptom
+    known(r"""symptom
 the transfer engine could not connect to the other end, or lost it
 line: Failed to connect to (?:target|segment) ?: ?(?P<peer>[^\s,]{3,80}), ?status ?: ?(?P<status>[0-9]{6})
 line: ascend_direct_transport[^\n]{0,40}Failed to connect to (?:target|segment) ?: ?(?P<peer>[^\s,]{3,80})
@@ -113,14 +112,8 @@ says: the other end is {peer}
 says: the status is {status}: 103900 refused argument or link, 103901 timeout, 103902 not connected, 503900 failed
 says: the transfer had not ended after {elapsed} ns
 says: the result is {result}
-""",
-        causes=_LINK,
-        tells_apart=_LINK_APART,
-        fix=_LINK_FIX,
-        needs_context=False,
-    ),
-    known(
-        r"""frame
+""")._replace(causes=_LINK, tells_apart=_LINK_APART, fix=_LINK_FIX),
+    known(r"""frame
 an operator of HCCL failed inside a graph; the code near it has the reason
 line: call hccl op ?: ?(?P<operator>\w{1,60})[^\n]{0,80}load task fail
 line: (?P<operator>Hcom\w{3,40}) ?\w{0,20}[^\n]{0,60}(?:load task|execute|run) fail
@@ -131,9 +124,7 @@ says: the operator is {operator}
 says: its tag is {tag}
 cause: the code or the first error line above it has the reason
 fix: run `hccl-kit explain` on that error
-""",
-        tells_apart=ABOVE,
-    ),
+""")._replace(tells_apart=ABOVE),
     known(r"""frame vague
 advice that CANN prints below an error; the lines above it describe the error
 line: [Cc]heck the rank service processes with other errors or no errors

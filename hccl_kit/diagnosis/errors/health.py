@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from calendar import timegm
 from collections.abc import Iterator
 from functools import partial
 
 from hccl_kit.diagnosis.errors.message import LogMessage, address, card, rank, server
 from hccl_kit.diagnosis.errors.row import in_stage, known
 from hccl_kit.diagnosis.facts import Card, ErrorCqe, Fact, Heartbeat, Lost
+from hccl_kit.diagnosis.moments import time_of
 
 _STAGE = "an operator runs; HCCL's heartbeats between ranks"
 _LOST = (
@@ -68,14 +68,11 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 def _arrival(text: str | None) -> float | None:
     """The time that C's ctime prints, whatever the locale of this process is."""
     match = re.fullmatch(
-        r"\w{3} (\w{3}) {1,2}([0-9]{1,2}) ([0-9]{2}):([0-9]{2}):([0-9]{2}) ([0-9]{4})", (text or "").strip()
+        r"\w{3} (\w{3}) {1,2}([0-9]{1,2}) ([0-9]{2}:[0-9]{2}:[0-9]{2}) ([0-9]{4})", (text or "").strip()
     )
     if not match or match[1] not in _MONTHS:
         return None
-    day, hour, minute, second, year = (int(match[at]) for at in range(2, 7))
-    if not (1 <= day <= 31 and hour < 24 and minute < 60 and second < 61 and year >= 1970):
-        return None
-    return float(timegm((year, _MONTHS.index(match[1]) + 1, day, hour, minute, second, 0, 0, 0)))
+    return time_of(f"{match[4]}-{_MONTHS.index(match[1]) + 1:02}-{match[2]:0>2} {match[3]}", None, None)
 
 
 def _concluded(message: LogMessage, *, status: Lost) -> Iterator[Fact]:
@@ -114,8 +111,7 @@ def _card_in(text: str) -> Card:
 
 ROWS = in_stage(
     _STAGE,
-    known(
-        """pointer
+    known("""pointer
 HCCL concludes which card broke the job: its heartbeat stopped
 example: [ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78]Cluster Exception
     Location[IP/ID]:[10.1.2.5/2], Arrival Time:[Thu Oct 23 17:25:58 2025], Discoverer:[10.1.2.6/3],
@@ -126,13 +122,8 @@ says: seen by {reporter}
 says: at {time}, by the clock of the reporter
 apart: the log of that card's process just before that time; ps and dmesg on its host
 fix: find out why that process ended; if both ends report each other, check the network between them
-""",
-        patterns=_concluded_of("(?:Heartbeat )?Lost"),
-        fact=partial(_concluded, status="lost"),
-        causes=_LOST,
-    ),
-    known(
-        """pointer
+""")._replace(patterns=_concluded_of("(?:Heartbeat )?Lost"), fact=partial(_concluded, status="lost"), causes=_LOST),
+    known("""pointer
 HCCL concludes which card broke the job: its process is stuck
 example: [ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78]Cluster Exception
     Location[IP/ID]:[10.1.2.5/2], Arrival Time:[Thu Oct 23 17:25:58 2025], Discoverer:[10.1.2.6/3], ExceptionType:[Stuck
@@ -143,13 +134,8 @@ says: seen by {reporter}
 says: at {time}; it is detected 1/3 to 2/3 of HCCL_EXEC_TIMEOUT after it began
 apart: py-spy dump --pid PID on that host; if all ranks are named, they wait for each other: compare operators
 fix: find out what blocks that process; if all are stuck, find the operators that differ between ranks
-""",
-        patterns=_concluded_of("[Ss]tuck"),
-        fact=partial(_concluded, status="stuck"),
-        causes=_STUCK,
-    ),
-    known(
-        """pointer EI0013
+""")._replace(patterns=_concluded_of("[Ss]tuck"), fact=partial(_concluded, status="stuck"), causes=_STUCK),
+    known("""pointer EI0013
 HCCL concludes which card broke the job: packets to it were lost (error CQE)
 example: [ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78]Cluster Exception
     Location[IP/ID]:[10.1.2.5/2], Arrival Time:[Thu Oct 23 17:25:58 2025], Discoverer:[10.1.2.6/3], ExceptionType:[Error
@@ -157,15 +143,14 @@ example: [ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [7
 says: the card (host/number) is {card}
 says: seen by {reporter}
 says: at {time}, by the clock of the reporter
-""",
+""")._replace(
         patterns=_concluded_of("[Ee]rror [Cc][Qq][Ee]"),
         fact=partial(_concluded, status="error cqe"),
         causes=_CQE,
         tells_apart=_CQE_APART,
         fix=_CQE_FIX,
     ),
-    known(
-        r"""pointer
+    known(r"""pointer
 HCCL's heartbeats name a card that broke the job
 line: Cluster Exception Location ?\[IP/ID\] ?: ?\[(?P<card>[^\]\n]{1,100})\](?:, ?Arrival Time ?: ?\[(?P<time>
     [^\]\n]{1,40})\])?
@@ -175,21 +160,15 @@ says: the card (host/number) is {card}
 says: at {time}
 apart: the log of that card's process just before that time
 fix: find out why that process stopped
-""",
-        causes=(*_LOST, *_STUCK),
-    ),
-    known(
-        r"""frame
+""")._replace(causes=(*_LOST, *_STUCK)),
+    known(r"""frame
 the heading of the cards that HCCL's heartbeats name; the lines below it (Cluster Exception Location) have them
 line: abnormal device\(s\)
 example: there are(is) 2 abnormal device(s):
 apart: the lines below it
 fix: read the log of the process of the card that is named there
-""",
-        causes=(*_LOST, *_STUCK),
-    ),
-    known(
-        r"""pointer
+""")._replace(causes=(*_LOST, *_STUCK)),
+    known(r"""pointer
 a heartbeat: a rank reports that another one is lost, stuck, or loses packets
 line: crimer rank ?\[(?P<card>[^\]\n]{1,100})\],? ?(?:status ?\[(?P<status>[^\]\n]{1,30})\],? ?)?by informer rank ?\[
     (?P<reporter>[^\]\n]{1,100})\]
@@ -203,30 +182,18 @@ says: its status is {status}: LOST no heartbeat for 30 s, STUCK an operator make
 says: reported by {reporter}
 apart: events near the time of the stall show the cause, those after the first exit are consequences
 fix: find out why that process stopped; if both ends report each other, check the network between them
-""",
-        fact=_event,
-        causes=(*_LOST, *_STUCK[:1]),
-    ),
-    known(
-        """pointer EI0013
+""")._replace(fact=_event, causes=(*_LOST, *_STUCK[:1])),
+    known("""pointer EI0013
 packets over RoCE were lost while the job ran; the message names both ends. No rule of a table detects this: a rank died
     before, or the network between the cards is interrupted
-""",
-        causes=_CQE,
-        tells_apart=_CQE_APART,
-        fix=_CQE_FIX,
-    ),
-    known(
-        """pointer EI0018
+""")._replace(causes=_CQE, tells_apart=_CQE_APART, fix=_CQE_FIX),
+    known("""pointer EI0018
 packets over the unified bus of Atlas 950 were lost while the job ran; the message names both ends. No rule of a table
     detects this: a rank died before, a link is interrupted, or a card is faulty
 apart: the peer's log before this time; npu-smi info -t health -i N on both
 fix: find out why the peer ended; if it did not, check the link; a faulty card must be replaced
-""",
-        causes=(*_CQE[:2], "the memory or the bus unit of one card is faulty"),
-    ),
-    known(
-        r"""pointer EI0013 EI0018
+""")._replace(causes=(*_CQE[:2], "the memory or the bus unit of one card is faulty")),
+    known(r"""pointer EI0013 EI0018
 packets between two cards were lost although they were retransmitted (error CQE): the far end stopped answering
 line: error CQE occurred during operator execution\.? ?Local information: ?server:? (?P<own>
     [^\s,]{1,80}), ?device ID:? (?P<own_card>[^\s,]{1,20}), ?device IP:? (?P<own_ip>
@@ -250,19 +217,11 @@ says: card {own_card} of {own} ({own_ip}) sent to card {peer_card} of {peer} ({p
 says: the far end is {peer_ip}
 says: the status is {status}; 12 (and 0x15 of the driver) means that all retransmissions failed
 says: at {time}
-""",
-        fact=_lost_packets,
-        causes=_CQE,
-        tells_apart=_CQE_APART,
-        fix=_CQE_FIX,
-    ),
-    known(
-        """frame EI0013
+""")._replace(fact=_lost_packets, causes=_CQE, tells_apart=_CQE_APART, fix=_CQE_FIX),
+    known("""frame EI0013
 the completion entry (CQE) of a lost packet, dumped by the driver; the line with `cqe error status` names both ends
 line: dump_err_cqe
 example: dump_err_cqe(7) : CQ(0x10) CQE(0x5)
 fix: look for "cqe error status" or EI0013 near this line
-""",
-        causes=_CQE,
-    ),
+""")._replace(causes=_CQE),
 )

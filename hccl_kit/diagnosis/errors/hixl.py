@@ -14,8 +14,7 @@ _ONE_SIDED = (
 
 ROWS = in_stage(
     _STAGE,
-    known(
-        r"""symptom
+    known(r"""symptom
 a one-sided link (prefill and decode) was not set up
 line: (?:Prepare|Create links) failed\. ?commIdentifier ?\[(?P<ends>[^\]\n]{1,160})\]
 line: \[ConnectByThread\] ?Connect failed\. ?userrank ?\[(?P<rank>[0-9]{1,8})\]
@@ -28,9 +27,7 @@ says: this is rank {rank} of it
 says: the other end is {peer}
 apart: the first ERROR of both plogs at this second; grep -rh "Entry-HcclCommPrepare" */run/plog
 fix: ASCEND_CONNECT_TIMEOUT for slow ends; HCCL_INTRA_ROCE_ENABLE and TLS equal at both ends
-""",
-        causes=_ONE_SIDED,
-    ),
+""")._replace(causes=_ONE_SIDED),
     known(r"""symptom
 a transfer between prefill and decode failed: the code before the text says how
 line: \bErrorNo: ?(?P<code>[15]039[0-9]{2})\(\)[^\n]{0,40}Failed to transfer sync, ?channel_id: ?(?P<peer>[^\s,]{3,80})

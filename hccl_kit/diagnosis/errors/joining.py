@@ -105,8 +105,7 @@ cause: a port of the host is taken: HcclResult 7, EI0019
 apart: grep -rh "ERROR. HCCL" ~/ascend/log/debug/plog | head: the first line of this process
 fix: run `hccl-kit explain` on that line
 """),
-        known(
-            r"""frame
+        known(r"""frame
 a communicator could not be created
 line: \bInit failed, ?return ?\[(?P<result>[0-9xa-fA-F]{1,20})\]
 line: HcclCommInit\w{0,40} failed,? ?(?:return|ret) ?\[(?P<result>[0-9xa-fA-F]{1,20})\](?:[^\n]{0,80}?rankNum ?\[
@@ -124,11 +123,8 @@ says: the result is {result}
 cause: the lines above it of the same process name the reason
 apart: read upwards to the first ERROR line of this process
 fix: run `hccl-kit explain` on that line
-""",
-            fact=_join_failed,
-        ),
-        known(
-            r"""symptom
+""")._replace(fact=_join_failed),
+        known(r"""symptom
 a communicator could not be created from a rank table
 line: rankTablePath\[(?P<path>[^\]\n]{0,200})\] identify\[(?P<rank>[^\]\n]{0,20})\] hcom init failed
 line: hcom init failed
@@ -142,12 +138,9 @@ cause: with EI0004 or EI0014 near it: the table is refused
 cause: with EI0006 or a timeout: another rank did not join
 apart: read the first ERROR line of this process, and `npu-smi info` for processes on the cards
 fix: end the earlier job and wait 30 s, or correct the table
-""",
-            fact=_not_joined,
-        ),
+""")._replace(fact=_not_joined),
     ),
-    known(
-        r"""fact
+    known(r"""fact
 a process joins a communicator
 line: Entry-HcclCommInit\w{0,40}(?: V\w{1,12})? ?:? ?ranks ?\[(?P<ranks>[0-9]{1,8})\], ?rank ?\[(?P<rank>[0-9]{1,8})\]
     (?:[^\n]{0,20}?rootinfo ?:? ?host ip ?\[(?P<root>[^\]\n]{0,100})\](?: ?port ?\[(?P<port>[0-9]{1,5})\])?)?(?:
@@ -163,12 +156,8 @@ says: port {port}
 says: its logical device id is {card}
 apart: grep -rh "Entry-HcclCommInit" */run/plog: one line for each rank of the group; a rank without it never tried to
     join
-""",
-        fact=_joined,
-        causes=(_MAPS,),
-    ),
-    known(
-        r"""fact
+""")._replace(fact=_joined, causes=(_MAPS,)),
+    known(r"""fact
 the root of a communicator starts to wait for the ranks
 line: HcclGetRootInfo\w{0,20} success
 mention: Entry-HcclGetRootInfo\w{0,20} ?:?(?:[^\n]{0,60}?deviceLogicId ?\[(?P<card>[0-9]{1,6})\])?
@@ -176,11 +165,8 @@ example: [INFO] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78
     take time [9]us, identifier[10.1.2.3%eth0_60000_0_1750000000123456]
 says: its logical device id is {card}
 cause: this process is the root, usually rank 0
-""",
-        fact=_root_created,
-    ),
-    known(
-        r"""fact
+""")._replace(fact=_root_created),
+    known(r"""fact
 which rank runs where
 line: SetupAgent rankNum ?\[(?P<ranks>[0-9]{1,8})\], ?rank ?\[(?P<rank>[0-9]{1,8})\](?:[^\n]{0,80}?identifier ?\[
     (?P<group>[^\]\n]{1,200})\])?(?:[^\n]{0,20}?server ?\[(?P<server>[^\]\n]{1,100})\])?(?:[^\n]{0,120}?logicDevId ?\[
@@ -203,10 +189,7 @@ says: server {server}
 says: physical card {card}
 says: card address {ip}
 says: the group is {group}
-""",
-        fact=_placed,
-        causes=(_MAPS,),
-    ),
+""")._replace(fact=_placed, causes=(_MAPS,)),
     known(r"""fact
 the shape of a communicator
 line: \[Communicator Key Info\] ?identifier ?\[(?P<group>[^\]\n]{1,200})\](?: ?rankSize ?\[(?P<ranks>
@@ -228,15 +211,12 @@ example: [INFO] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78
     destroy begin
 cause: normal at the end; if it comes before an error of another rank, this process left too early
 """),
-    known(
-        r"""fact
+    known(r"""fact
 which rank of which communicator a process is
 line: commId ?\[(?P<group>[^\]\n]{1,200})\], ?rank ?\[(?P<rank>[0-9]{1,8})\](?:, ?totalRanks ?\[(?P<ranks>
     [0-9]{1,8})\])?
 example: [INFO] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78]commId[g], rank[3], totalRanks[16]
 says: rank {rank} of {ranks}
 says: the group is {group}
-""",
-        causes=(_MAPS,),
-    ),
+""")._replace(causes=(_MAPS,)),
 )

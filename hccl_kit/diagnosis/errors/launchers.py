@@ -87,8 +87,7 @@ cause: an error of the backend: memory of the cards, a card that is in use, HCCL
 apart: grep -rh ERROR ~/mindie/log | head; grep -rh ERROR ~/ascend/log/debug/plog | head
 fix: run `hccl-kit explain` on the logs of the backend (MINDIE_LOG_PATH, by default ~/mindie/log)
 """),
-    known(
-        r"""pointer
+    known(r"""pointer
 a process of Ray ended without a Python error
 line: A worker died or was killed while executing a task by an unexpected system error(?:
     [^\n]{0,400}?Worker IP address: (?P<host>[0-9a-fA-F.:]{3,60}))?(?:[^\n]{0,60}?Worker PID: (?P<pid>[0-9]{1,9}))?
@@ -98,11 +97,8 @@ says: it is process {pid} on {host}
 cause: it was killed for memory: by the kernel, or the limit of the container
 cause: it crashed: its own log, or /tmp/ray/session_latest/logs, ends with the signal
 apart: on that host: dmesg -T | grep -i 'killed process'; tail /tmp/ray/session_latest/logs/worker*PID*
-""",
-        fix="read that log: if the kernel killed it, " + MORE_MEMORY,
-    ),
-    known(
-        """pointer
+""")._replace(fix="read that log: if the kernel killed it, " + MORE_MEMORY),
+    known("""pointer
 a process was killed with signal 9, which a program cannot catch: look at the memory of the host first
 example: failed (exitcode: -9) local_rank: 3 (pid: 7) of binary: /usr/bin/python
 says: it is rank {rank} on {host}
@@ -110,7 +106,7 @@ says: local rank {local} of this host, process {pid}
 says: process {pid}
 cause: the host, or the limit of the container, ran out of memory, and the kernel killed it
 cause: a scheduler, a user or another launcher killed it
-""",
+""")._replace(
         patterns=(
             r"\bexit(?:ed)?(?: with)?(?: exit)? code:? 137\b",
             r"\bexitCode: ?137\b",
@@ -122,8 +118,7 @@ cause: a scheduler, a user or another launcher killed it
         tells_apart=HOST_MEMORY,
         fix="if the kernel killed it: " + MORE_MEMORY,
     ),
-    known(
-        """result vague
+    known("""result vague
 the summary of torchrun: which rank ended first; the output of that rank, above, has the cause
 example: Root Cause (first observed failure): [0]: time : x host : n7 rank : 3 (local_rank: 1) exitcode : 1 (pid: 7)
 says: rank {rank} on {host} ended first
@@ -133,11 +128,8 @@ cause: an error of that rank: its traceback is above, or in the file of --log-di
 cause: the -9 and -15 of other ranks are torchrun's own: it ends the rest
 apart: torchrun --log-dir LOGS --redirects 3 keeps the output of each rank: read that of this rank
 fix: explain the output of that rank: hccl-kit explain LOGS/*/attempt_0/RANK/stderr.log
-""",
-        patterns=(_ROOT_CAUSE + r"(?:[^\n]{0,200}?exitcode *: (?P<exit>-?[0-9]{1,4})\b)?",),
-    ),
-    known(
-        r"""pointer
+""")._replace(patterns=(_ROOT_CAUSE + r"(?:[^\n]{0,200}?exitcode *: (?P<exit>-?[0-9]{1,4})\b)?",)),
+    known(r"""pointer
 processes stopped answering MindSpore's scheduler; msrun lists them
 line: Time out nodes are \[(?P<nodes>['\"]?\w[^\]\n]{0,16384})\]
 line: The node: (?P<nodes>[0-9]{1,8}) is timed out\. It may exit
@@ -147,9 +139,8 @@ says: nodes {nodes}: read worker_N.log of these nodes, and its end first
 cause: the process ended: an error of its own, or killed for memory of the host, which leaves no error in its log
 cause: the process hangs
 apart: grep -n 'ERROR\|Traceback' worker_*.log scheduler.log; dmesg -T | grep -i 'killed process'
-""",
-        fact=_silent_nodes,
-        fix="correct what worker_N.log of that node shows; if the kernel killed it, " + MORE_MEMORY,
+""")._replace(
+        fact=_silent_nodes, fix="correct what worker_N.log of that node shows; if the kernel killed it, " + MORE_MEMORY
     ),
     known(r"""pointer
 a worker of msrun ended with an error
@@ -169,14 +160,13 @@ cause: a worker ended or hangs: scheduler.log names the nodes that timed out
 apart: grep -n 'timed out' scheduler.log; grep -ln 'ERROR\|Traceback' worker_*.log
 fix: read scheduler.log, then worker_N.log of the node that it names
 """),
-    known(
-        """result
+    known("""result
 a rank ended with an error; this script then ended the others
 example: error: rank 3 on device 3 of n1 failed with exit code 1
 says: rank {rank} on {host}, exit code {code}: 128 and more is a signal, 137 is SIGKILL
 cause: an error of that rank: its own log has it
 cause: 137: the memory of the host was used up
-""",
+""")._replace(
         patterns=(
             r"error: rank (?P<rank>[0-9]{1,8}) on device [0-9]{1,6} of (?P<host>[\w.:-]{1,255}) failed with exit code"
             r" (?P<code>[0-9]{1,3})(?: \(SIG[\w+-]{1,12}\))?$",
@@ -186,15 +176,14 @@ cause: 137: the memory of the host was used up
         tells_apart="the log of that rank; " + HOST_MEMORY,
         fix="correct what the log of that rank shows; if the kernel killed it, " + MORE_MEMORY,
     ),
-    known(
-        """symptom
+    known("""symptom
 ranks took no step for too long, so that the script ended the job
 example: error: rank 3 on device 3 of n1 took no step for 60 s after step 5
 says: rank {ranks} on {host}
 cause: a rank hangs, or waits for data or for another rank
 apart: py-spy dump --pid PID on each host; the logs of the ranks
 fix: find the rank that waits for no other: hccl-kit diagnose LOGS
-""",
+""")._replace(
         patterns=(
             r"error: rank (?P<ranks>[0-9]{1,8}) on device [0-9]{1,6} of (?P<host>[\w.:-]{1,255}) took no step for",
             r"error: ranks (?P<ranks>[0-9, ]{4,99}) of (?P<host>[\w.:-]{1,255}) took no step for",
@@ -203,8 +192,7 @@ fix: find the rank that waits for no other: hccl-kit diagnose LOGS
         ),
         fact=_hang,
     ),
-    known(
-        """result
+    known("""result
 Slurm saw a task end
 example: srun: error: n1: task 3: Exited with exit code 2
 says: task {task} on {host} ended with code {code}
@@ -212,7 +200,7 @@ says: task {task} on {host}: {signal}
 cause: an error of that task: its output has it
 cause: Killed: the memory of the host or of the job was used up
 apart: the output of that task; sacct -j JOB --format JobID,State,ExitCode,MaxRSS
-""",
+""")._replace(
         patterns=(
             r"srun: error: (?P<host>[\w.-]{1,255}): task (?P<task>[0-9]{1,8}): "
             rf"(?:Exited with exit code (?P<code>[0-9]{{1,3}})|(?P<signal>{'|'.join(_SIGNALS)}))\b",
@@ -220,8 +208,7 @@ apart: the output of that task; sacct -j JOB --format JobID,State,ExitCode,MaxRS
         fact=_slurm_task_ended,
         fix="correct what the output of that task shows; if it was killed for memory, " + MORE_MEMORY,
     ),
-    known(
-        r"""result
+    known(r"""result
 torchrun saw a process end
 line: failed \(exitcode: (?P<code>-?[0-9]{1,3})\) local_rank: (?P<local>[0-9]{1,6}) \(pid: (?P<pid>
     [0-9]{1,10})\) of binary:
@@ -232,11 +219,8 @@ cause: an error of that process: its output, above, has it
 cause: -15: torchrun ended it because of another
 apart: torchrun --log-dir LOGS --redirects 3 keeps the output of each rank
 fix: correct what the output of that process shows
-""",
-        fact=_killed,
-    ),
-    known(
-        """result
+""")._replace(fact=_killed),
+    known("""result
 a rank ended the job with MPI_Abort; its own output, above, has the reason
 line: MPI_ABORT was invoked on rank (?P<rank>[0-9]{1,8}) in communicator MPI_COMM_WORLD
 example: MPI_ABORT was invoked on rank 3 in communicator MPI_COMM_WORLD
@@ -244,11 +228,8 @@ says: it is rank {rank}
 cause: an error of that rank's program
 apart: mpirun --output-filename LOGS keeps the output of each rank
 fix: correct what the output of that rank shows
-""",
-        fact=_aborted,
-    ),
-    known(
-        r"""cause
+""")._replace(fact=_aborted),
+    known(r"""cause
 a process under Open MPI crashed
 line: ^\[(?P<host>[\w.-]{1,255}):(?P<pid>[0-9]{1,10})\] Signal: (?P<signal>Segmentation fault|Bus error|Illegal instruct
     ion|Floating point exception) \([0-9]{1,2}\)
@@ -259,11 +240,8 @@ cause: a bug in the library of the first frames, or two releases of it
 cause: Bus error: the shared memory of the container (/dev/shm) is full
 apart: an exception or an ERROR above it in the output of this process; the library of frames 0 to 3
 fix: correct the error above it; without one, install the libraries of one release of CANN
-""",
-        fact=_crashed,
-    ),
-    known(
-        r"""result needs_context
+""")._replace(fact=_crashed),
+    known(r"""result needs_context
 Open MPI saw a rank end by a signal
 line: with PID [0-9]{1,10} on node (?P<host>\S{1,255}) exited on signal (?P<signal>[0-9]{1,2})\b
 line: exited on signal (?P<signal>[0-9]{1,2})\b
@@ -272,7 +250,7 @@ says: the host is {host}
 says: the signal is {signal}: 9 is a kill, often for memory, 11 a crash
 cause: 9: the memory of the host was used up, or somebody killed it
 cause: 11 and 6: the program crashed
-""",
+""")._replace(
         fact=_signalled,
         tells_apart=HOST_MEMORY,
         fix="correct what the output of that rank shows; if the kernel killed it, " + MORE_MEMORY,

@@ -57,31 +57,24 @@ def _peer_closed(_message: LogMessage) -> Iterator[Fact]:
 
 ROWS = in_stage(
     LINK_STAGE,
-    known(
-        """symptom EI0006
+    known("""symptom EI0006
 a rank timed out waiting for the connection of another: usually it died before (see the earliest error of all ranks);
     otherwise its network port has no link or another device_ip than the table, or the network between the servers is
     blocked
-""",
-        causes=_FAR_END,
-        tells_apart=_APART,
-        fix=_FIX,
-    ),
-    known(
-        r"""symptom EI0006
+""")._replace(causes=_FAR_END, tells_apart=_APART, fix=_FIX),
+    known(r"""symptom EI0006
 a link was not set up in time: the far end did not connect, or did not answer
 line: Getting socket times out
 line: Get_Socket_Timeout\(EI0006\)
 line: Communication_Error_Get_Socket\(EI0006\)
 example: [PID: 7] 2025-12-29-10:00:00.000.000 Get_Socket_Timeout(EI0006): Getting socket times out. Reason: no
     connection
-""",
+""")._replace(
         causes=_FAR_END,
         tells_apart=_APART + "; the rank that reports something else, or nothing, is the one to look at",
         fix=_FIX,
     ),
-    known(
-        r"""symptom EI0006
+    known(r"""symptom EI0006
 this rank timed out waiting for a link to another card
 line: wait socket establish timeout, ?role ?\[(?P<role>[01])\],? ?rank ?\[(?P<rank>[0-9]{1,10})\](?:,? ?timeout ?\[
     (?P<seconds>[0-9]{1,6}) ?s?\])?
@@ -94,7 +87,7 @@ example: [ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [7
 says: rank {rank} is this process, and it waited {seconds} s; role {role} (1 is the client, 0 the server)
 says: rank {rank} is this process, on card {card}, as {side}
 says: the table of links below (LINK_ERROR_INFO) names the rank that it waited for
-""",
+""")._replace(
         fact=_timed_out,
         causes=(
             "an earlier error of the same process, such as a port that was taken",
@@ -103,8 +96,7 @@ says: the table of links below (LINK_ERROR_INFO) names the rank that it waited f
         tells_apart=_APART,
         fix="look for the earlier error, here and at the far end, before the timeout is raised; " + _FIX,
     ),
-    known(
-        r"""pointer EI0006
+    known(r"""pointer EI0006
 a row of the table of links that were not set up: this rank waited for another
 line: \| *(?P<peer_ip>[^\s|()]{2,80}) ?\((?P<peer>[0-9]{1,10})\) *\| *(?:(?P<port>[0-9]{1,10}) *\| *)?(?P<own_ip>[^\s|
     ()]{2,80}) ?\((?P<own>[0-9]{1,10})\) *\| *(?:[0-9]{1,12} *\| *)?(?P<role>(?i:client|server)) *\| *(?P<status>[^|\s]
@@ -112,7 +104,7 @@ line: \| *(?P<peer_ip>[^\s|()]{2,80}) ?\((?P<peer>[0-9]{1,10})\) *\| *(?:(?P<por
 says: rank {own} ({own_ip}) waits for rank {peer} ({peer_ip}), as {role}: {status}
 says: the port of the far end is {port}
 says: TLS of this card: {tls}; it must be equal at both ends
-""",
+""")._replace(
         example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78]   |  192.168.7.6(10)   | "
         " 16666  |   192.168.7.5(9)   |  3234403008  |  client  | time out |   DISABLE  | LinkInfo",
         fact=_row,
@@ -120,8 +112,7 @@ says: TLS of this card: {tls}; it must be equal at both ends
         tells_apart=_APART,
         fix=_FIX,
     ),
-    known(
-        r"""frame EI0006
+    known(r"""frame EI0006
 part of the table of links that were not set up (LINK_ERROR_INFO); its rows name both ends
 line: the connection failure between this device and (?:the )?target device
 mention: LINK_ERROR_INFO
@@ -138,13 +129,8 @@ example: [ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [7
     device and target device may be due to the following reasons:
 says: the card of this process is {device}
 fix: read the rows of the table: the far end is dest_ip(rank)
-""",
-        fact=_no_link,
-        causes=_FAR_END,
-        tells_apart=_APART,
-    ),
-    known(
-        r"""pointer EI0006
+""")._replace(fact=_no_link, causes=_FAR_END, tells_apart=_APART),
+    known(r"""pointer EI0006
 HCCL's own detector names two cards that cannot reach each other
 line: srcRank ?\(server (?P<own>[^\s(),]{1,80}), ?device ID (?P<own_card>[0-9]{1,6})\) fails to connect to dstRank ?\(se
     rver (?P<peer>[^\s(),]{1,80}), ?device ID (?P<peer_card>[0-9]{1,6})\)
@@ -157,12 +143,8 @@ says: card {own_card} of {own} waits for card {peer_card} of {peer}
 cause: the far end ended, hangs or never called: see its own log, if it has one
 cause: both ends report this: the network between them, TLS, or super pods that do not reach each other
 apart: the log of the far end; if all pairs name one server, that server or its switch
-""",
-        fact=_detected,
-        fix=_FIX,
-    ),
-    known(
-        r"""frame EI0006
+""")._replace(fact=_detected, fix=_FIX),
+    known(r"""frame EI0006
 the heading of what HCCL's own detector found; the lines below name the pairs
 line: CONNECT TIMEOUT DETECT RESULT
 line: DETECT EVENT LIST
@@ -170,9 +152,7 @@ line: DETECT EVENT ?\[
 example: [ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [some_file.cc:12] [78]========== CONNECT TIMEOUT DETECT
     RESULT ==========
 fix: read the lines below: srcRank waits for dstRank
-""",
-        causes=_FAR_END,
-    ),
+""")._replace(causes=_FAR_END),
     known("""pointer EI0006 needs_context
 HCCL's own detector found no broken connection: the ranks run different operators, or one was late
 line: No abnormal periods? (?:were|was) discovered
@@ -182,8 +162,7 @@ cause: a rank called later than HCCL_CONNECT_TIMEOUT after the others
 apart: grep -rh "Alloc transports failed" */debug/plog: all tags must be equal
 fix: make all ranks run the same operators; give late ranks time with HCCL_CONNECT_TIMEOUT=600
 """),
-    known(
-        r"""pointer EI0009
+    known(r"""pointer EI0009
 a link between two cards could not be built
 line: createLink para: ?rank ?\[[0-9]{1,8}\]-localUserrank ?\[(?P<own>[0-9]{1,10})\]-localIpAddr ?\[(?P<own_at>
     [^\]\n]{0,100})\], ?(?:dst_rank|remoteRank|dstRank) ?\[[0-9]{1,8}\]-remoteUserrank ?\[(?P<peer>[0-9]{1,10})\]-
@@ -193,23 +172,12 @@ example: [ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [7
     linkMode[1], tag[AllReduce_10.1.2.3%eth0_60000_0_1750000000123456]
 says: rank {own} (host/card {own_at}) waits for rank {peer} (host/card {peer_at})
 says: the operator is {tag}
-""",
-        fact=_link_failed,
-        causes=_FAR_END,
-        tells_apart=_APART,
-        fix="look at the far end first; " + _FIX,
-    ),
-    known(
-        """symptom EI0009
+""")._replace(fact=_link_failed, causes=_FAR_END, tells_apart=_APART, fix="look at the far end first; " + _FIX),
+    known("""symptom EI0009
 a connection between two cards could not be set up; the message names both. No rule of a table detects this: see the
     earliest error of all ranks, usually that of the other card
-""",
-        causes=_FAR_END,
-        tells_apart=_APART,
-        fix=_FIX,
-    ),
-    known(
-        r"""result
+""")._replace(causes=_FAR_END, tells_apart=_APART, fix=_FIX),
+    known(r"""result
 the other end closed a connection of HCCL
 line: errNo\[0x0{0,12}50[01]0{0,6}0[dD]\]
 example: [ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12]
@@ -217,12 +185,8 @@ example: [ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12]
 cause: the process at the other end ended, or gave up after its own error
 apart: the log of the far end at this second
 fix: correct the far end
-""",
-        codes=("HcclResult 13",),
-        fact=_peer_closed,
-    ),
-    known(
-        r"""symptom needs_context
+""")._replace(codes=("HcclResult 13",), fact=_peer_closed),
+    known(r"""symptom needs_context
 the other end closed the connection: its own log has the reason, often in the same second
 line: \brecv fail(?:ed)?\b
 line: socket recv error
@@ -231,11 +195,8 @@ example: [ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [some_file.cc:12] 
 cause: the process at the other end ended, or gave up after its own error
 apart: the log of the far end at this second
 fix: correct the far end
-""",
-        codes=("HcclResult 13",),
-    ),
-    known(
-        r"""symptom EI0006 vague
+""")._replace(codes=("HcclResult 13",)),
+    known(r"""symptom EI0006 vague
 the links of an operator could not be set up
 line: Alloc transports failed, ?tag ?\[(?P<tag>[^\]\n]{1,200})\]
 line: AllocAlgResource failed, ?algName ?=? ?\[(?P<tag>[^\]\n]{1,120})\]
@@ -249,8 +210,5 @@ example: [ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [some_file.cc:12] 
     tag[AllReduce_g]
 says: the operator is {tag}; it must be the same on all ranks
 apart: the lines above: LINK_ERROR_INFO and createLink name the far end
-""",
-        causes=_FAR_END,
-        fix=_FIX,
-    ),
+""")._replace(causes=_FAR_END, fix=_FIX),
 )

@@ -39,8 +39,7 @@ cause: on A3: the link between the cards is broken
 apart: grep -rh "Entry-HcclCommDestroy" */run/plog: a time just before; npu-smi info -t health -i N
 fix: wait for the stream before a group is destroyed or memory is freed; check count against the buffers
 """),
-    known(
-        r"""symptom 507049
+    known(r"""symptom 507049
 a task of an operator failed on the card; the lines of HCCL below name the operator
 line: TaskFailCallBackForFftsPlusTask
 line: fftsplus task (?:execute failed|exception)
@@ -51,9 +50,7 @@ example: [ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [some_file.cc:12] 
 cause: a copy failed (sdma), a wait timed out, or a kernel failed: see err_type or the lines around
 apart: grep -h "Task run failed\|err_type" of the same process
 fix: follow the first error of this process
-""",
-        needs_context=False,
-    ),
+""")._replace(needs_context=False),
     known(r"""cause in_output
 the buffer between cards (HCCL_BUFFSIZE) is too small for an operator of MoE (dispatch, combine)
 line: HCCL_BUFFSIZE\w{0,8} is too (?:SMALL|small)[^\n]{0,900}?= ?(?P<needed>[0-9]{1,9}) ?MB, ?(?:actual )?[A-Z_]{0,4}CCL
@@ -92,8 +89,7 @@ cause: count, data type, root or a pointer is outside what HCCL accepts
 apart: HCCL_ENTRY_LOG_ENABLE=1 shows the arguments of every call
 fix: correct the argument
 """),
-    known(
-        r"""cause
+    known(r"""cause
 the operator, its data type or its mode is not supported on this product
 line: \[TaskExecStage\]\[Not ?Support(?:ed)?\]
 example: [ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [some_file.cc:12] [78][TaskExecStage][Not Support] the
@@ -101,21 +97,15 @@ example: [ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [some_file.cc:12] 
 cause: the chip or release lacks it: point-to-point groups on 310P, for example
 apart: the list of operators of your product in HCCL's guide
 fix: use another operator or data type; tensor instead of pipeline parallelism on 310P
-""",
-        codes=("HcclResult 5",),
-    ),
-    known(
-        """cause EI0007
+""")._replace(codes=("HcclResult 5",)),
+    known("""cause EI0007
 the host or the card is out of memory or another resource. No rule of a table detects this: end other processes there,
     or reduce the batch size
 cause: the memory of the card is full: the model, the cache, another process
 cause: too many communicators or streams: notifies are used up
 apart: npu-smi info; free -h
-""",
-        fix=_MEMORY_FIX,
-    ),
-    known(
-        r"""cause EI0007
+""")._replace(fix=_MEMORY_FIX),
+    known(r"""cause EI0007
 HCCL could not allocate a resource
 line: Failed to allocate resource ?\[?(?P<resource>[^\]\n]{1,60}?)\]? with info ?\[?(?P<info>
     [^\]\n]{0,120}?)\]?\. ?Reason
@@ -125,11 +115,8 @@ says: it is {resource}, {info}
 cause: the memory of the card is full: the model, the cache, another process
 cause: too many communicators or streams: notifies are used up
 apart: npu-smi info; free -h
-""",
-        fix=_MEMORY_FIX,
-    ),
-    known(
-        r"""cause 207001 in_output
+""")._replace(fix=_MEMORY_FIX),
+    known(r"""cause 207001 in_output
 the memory of the card is used up
 line: NPU out of memory\.?(?: ?Tried to allocate (?P<size>[0-9.]{1,12} ?[KMG]i?B))?(?:[^\n]{0,20}?(?P<total>
     [0-9.]{1,12} ?[KMGT]iB) total capacity;[^\n]{0,120}? (?P<free>[0-9.]{1,12} ?[KMG]iB) free; ?(?P<reserved>
@@ -146,9 +133,7 @@ says: it asked for {size}
 cause: the model or the cache takes all memory of the card
 cause: another process holds memory of the card
 apart: npu-smi info: memory and processes of the card
-""",
-        fix=_MEMORY_FIX,
-    ),
+""")._replace(fix=_MEMORY_FIX),
     known("""symptom EI9999 vague
 an error inside HCCL; the message and the lines around it show what failed
 cause: with `fftsplus task timeout` or `notify`: an operator waited for another rank, as EI0002

@@ -42,17 +42,11 @@ def _listen_failed(message: LogMessage) -> Iterator[Fact]:
 ROWS = (
     *in_stage(
         STAGE,
-        known(
-            """cause EI0019
+        known("""cause EI0019
 a port of the host is in use, by default one from 60000: end the job that uses it, or set other ports
     (HCCL_IF_BASE_PORT)
-""",
-            causes=_PORT_HELD,
-            tells_apart=_HOST_PORT,
-            fix=_OWN_PORTS,
-        ),
-        known(
-            r"""cause EI0019
+""")._replace(causes=_PORT_HELD, tells_apart=_HOST_PORT, fix=_OWN_PORTS),
+        known(r"""cause EI0019
 a port of the host is taken: HCCL could not listen on it
 line: socket type ?\[2\], ?listen on ip ?\[(?P<ip>[^\]\n]{0,100})\][^\n]{0,30}?port ?\[(?P<port>[0-9]{1,5})\] ?fail
 mention: listening for the host network adapter socket(?:[^\n]{0,60}?IP address (?P<ip>\S{1,80}) and port (?P<port>
@@ -64,12 +58,7 @@ mention: Cannot bind IF\. ?ip is (?P<ip>[^,\n]{1,80}), ?port is (?P<port>[0-9]{1
 example: [ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78] socket type[2], listen on
     ip[10.1.2.4%eth0] and specific port[60000] fail. Please check the port status
 says: address {ip}, port {port}
-""",
-            fact=_listen_failed,
-            causes=_PORT_HELD,
-            tells_apart=_HOST_PORT,
-            fix=_OWN_PORTS,
-        ),
+""")._replace(fact=_listen_failed, causes=_PORT_HELD, tells_apart=_HOST_PORT, fix=_OWN_PORTS),
         known(r"""cause
 the ports for retries of operators are in use: this rank connected to another program, or could not bind
 line: \[OpRetryConnection\][^\n]{0,60}?Connect to server failed, ?serverIp_? ?\[(?P<ip>
@@ -109,17 +98,11 @@ fix: end that process, or set HCCL_IF_BASE_PORT (host) and HCCL_NPU_SOCKET_PORT_
     ),
     *in_stage(
         LINK_STAGE,
-        known(
-            """cause EI0020
+        known("""cause EI0020
 a port of the card is in use, by default 16666. No rule of a table detects this: end the job that uses it, or set
     another "device_port"
-""",
-            causes=_CARD_CAUSES,
-            tells_apart=_CARD_PORT,
-            fix=_CARD_FIX,
-        ),
-        known(
-            r"""cause EI0020 EI0019
+""")._replace(causes=_CARD_CAUSES, tells_apart=_CARD_PORT, fix=_CARD_FIX),
+        known(r"""cause EI0020 EI0019
 a port of the card is taken: HCCL could not listen on it
 line: socket type ?\[[01]\], ?listen on ip ?\[(?P<ip>[^\]\n]{0,100})\][^\n]{0,30}?port ?\[(?P<port>[0-9]{1,5})\] ?fail
 mention: listening for the NPU network adapter socket(?:[^\n]{0,60}?IP address (?P<ip>\S{1,80}) (?:and|add) port (?P<por
@@ -127,12 +110,7 @@ mention: listening for the NPU network adapter socket(?:[^\n]{0,60}?IP address (
 example: [ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78] socket type[0], listen on
     ip[192.168.7.5] and specific port[16666] fail. Please check the port status
 says: card address {ip}, port {port}; timeouts that follow are consequences
-""",
-            fact=_listen_failed,
-            causes=_CARD_CAUSES,
-            tells_apart=_CARD_PORT,
-            fix=_CARD_FIX,
-        ),
+""")._replace(fact=_listen_failed, causes=_CARD_CAUSES, tells_apart=_CARD_PORT, fix=_CARD_FIX),
     ),
     known(r"""fact
 a port of a card is open

@@ -55,8 +55,7 @@ cause: torch.npu.set_device(LOCAL_RANK) was not called before, or not in this th
 apart: the frame of the traceback: which thread makes the tensor
 fix: call torch.npu.set_device(int(os.environ['LOCAL_RANK'])) before the first use of the card, in each thread
 """),
-    known(
-        r"""symptom needs_context
+    known(r"""symptom needs_context
 torch_npu's watchdog: an operator of this rank did not finish in time
 line: (?:\bRank (?P<rank>[0-9]{1,8})\] )?[Ww]atchdog caught collective operation timeout: ?Work\w{1,8}\(SeqNum=
     (?P<number>[0-9]{1,12})(?:, ?OpType=(?P<operator>\w{1,40}))?(?:[^\n]{0,200}?Timeout\(ms\)=(?P<limit>[0-9]{1,12})\)
@@ -68,12 +67,8 @@ says: operator number {number}: {operator}
 says: it ran {ran} ms; the limit is {limit} ms
 apart: compare SeqNum and OpType over all ranks; then EI0002 and heartbeats in the plogs
 fix: correct the rank that is behind or ended; else raise the timeout of init_process_group on all ranks
-""",
-        fact=_watchdog,
-        causes=_WATCHED,
-    ),
-    known(
-        r"""frame
+""")._replace(fact=_watchdog, causes=_WATCHED),
+    known(r"""frame
 torch_npu's watchdog ends the process because of an error of HCCL; the text after it names that error
 line: HCCL watchdog thread terminated with exception
 line: Some HCCL operations have failed or timed out
@@ -84,10 +79,7 @@ line: ProcessGroupHCCL(?:'s)? watchdog
 example: [rank3]:[E324] HCCL watchdog thread terminated with exception: HCCL error
 says: the operator is {operator}
 fix: run `hccl-kit explain` on that error
-""",
-        causes=_WATCHED,
-        tells_apart=ABOVE,
-    ),
+""")._replace(causes=_WATCHED, tells_apart=ABOVE),
     known(r"""symptom
 torch's store: the server's address is in 198.18.0.0/15, from which proxies take fake addresses
 line: \[c10d\] The (?:server|client) socket on \[?(?:::ffff:)?(?P<ip>198\.1[89]\.[0-9]{1,3}\.[0-9]{1,3})\]?(?::(?P<port>
@@ -136,8 +128,7 @@ cause: a proxy or a firewall closes the connection
 apart: the output of rank 0 before this time; dmesg -T on its host
 fix: correct what the log of that process shows
 """),
-    known(
-        r"""frame in_output
+    known(r"""frame in_output
 a call to HCCL failed; the number at its end is the HcclResult
 line: HCCL function error ?[:：] ?(?P<call>\w{1,60})[^\n]{0,200}?,? ?error code is (?P<result>[0-9]{1,3})\b
 line: HCCL error in ?: ?(?P<where>\S{1,160})
@@ -150,9 +141,7 @@ says: in {where}
 cause: the codes below it (EI...) name the reason; without any, an argument or variable was refused
 cause: the first error in the plog of this process
 fix: run `hccl-kit explain` on that error
-""",
-        tells_apart=ABOVE,
-    ),
+""")._replace(tells_apart=ABOVE),
     known(r"""frame
 a call to torch.distributed was refused: torch_npu does not accept the type or layout of an argument
 line: ERR02(?!200)[0-9]{3} DIST\b
@@ -221,15 +210,14 @@ fix: export TORCH_NPU_COMPACT_ERROR_OUTPUT=0, or run `hccl-kit explain` on the p
         tells_apart="TORCH_DISTRIBUTED_DEBUG=DETAIL: each rank then compares its calls with those of the others",
         fix="make all ranks call the same collectives in the same order with the same sizes",
     ),
-    known(
-        r"""symptom
+    known(r"""symptom
 the sizes that gloo received and expected: the ranks are in different collectives
 line: op\.preamble\.length <= op\.nbytes\. (?P<received>[0-9]{1,15}) vs (?P<expected>[0-9]{1,15})\b
 says: it received {received} bytes, and expected {expected}
 cause: a rank called another collective, or the same one with another size
 apart: TORCH_DISTRIBUTED_DEBUG=DETAIL: each rank then compares its calls with those of the others
 fix: make all ranks call the same collectives in the same order with the same sizes
-""",
+""")._replace(
         example="  what():  [enforce fail at gloo/transport/tcp/pair.cc:456] op.preamble.length <= op.nbytes. 256 vs"
         " 200. Received data size doesn't match expected size.",
         fact=_oversized,

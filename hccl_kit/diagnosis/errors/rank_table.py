@@ -16,35 +16,26 @@ _PHYSICAL = "ls /dev/davinci*; echo $DEVICE_ID $ASCEND_RT_VISIBLE_DEVICES"
 
 ROWS = in_stage(
     _STAGE,
-    known(
-        """cause EI0004
+    known("""cause EI0004
 the rank table could not be parsed: the path, the reason, and in older releases every error of a table
 cause: RANK_ID is not below the number of ranks of the table: more processes than the table has cards
 cause: a card or a rank is listed twice in the table, or the process runs on another card
 cause: the path does not exist in the container, or the file is not JSON
 fix: correct the table, or start as many processes as it has ranks
-""",
-        tells_apart=_ALL_RULES,
-    ),
-    known(
-        """cause EI0014
+""")._replace(tells_apart=_ALL_RULES),
+    known("""cause EI0014
 a value in the rank table is not what HCCL expects; the message names value, variable and expectation
 cause: the version of the table does not match the chip: 1.0 for A2, 1.2 for A3, 2.0 for A5
 cause: a stale table is mounted into the container, such as /etc/hccl_rootinfo.json
 cause: device_ip or super_device_id is not that of the card
 fix: correct the value; do not mount a table of another chip
-""",
-        tells_apart=_ALL_RULES,
-    ),
-    known(
-        """cause EI0017
+""")._replace(tells_apart=_ALL_RULES),
+    known("""cause EI0017
 a key of the rank table is missing, or its value has the wrong type
 cause: the table is of another version
 cause: numbers and strings are mixed up: 1.x needs numbers in quotes, 2.0 without
 fix: add the key, or use a table of the version that the chip takes
-""",
-        tells_apart=_ALL_RULES,
-    ),
+""")._replace(tells_apart=_ALL_RULES),
     known("""cause EI0016
 a setting differs or is not valid, such as TLS on for one card and off for another. Newer releases also report it,
     instead of EI0014 and EI0017, for a missing key or wrong value of the ranks gathered by root info on Atlas 950,
@@ -109,27 +100,22 @@ example: EI0014: Value 7 for ranktable variable super_device_id is invalid. Expe
 says: super_device_id of the table is not the SDID of the card
 says: fix: write "super_device_id": "{expected}", which is what `npu-smi info -t spod-info` prints as SDID
 """),
-    known(
-        """cause EI0014
+    known("""cause EI0014
 the process of a rank runs on another card than in the table
 line: variable devicePhyId is invalid
 example: EI0014: Value 1 for ranktable variable devicePhyId is invalid. Expected value: 3.
-""",
+""")._replace(
         says=(
             "the process of a rank runs on another card than in the table",
             "the process runs on the card with physical id {value}, the table has {expected}",
             _CARDS,
-        ),
+        )
     ),
-    known(
-        r"""cause EI0014
+    known(r"""cause EI0014
 something in the table must be unique and is not
 line: \"IP\"? is repeate
 example: Value 10.1.2.3 for ranktable variable "IP" is repeate is invalid
-""",
-        says=(_SAME_MESSAGE,),
-        variable=_DUPLICATE,
-    ),
+""")._replace(says=(_SAME_MESSAGE,), variable=_DUPLICATE),
     known(r"""cause EI0014
 two cards of a super pod have the same SDID (super device id)
 line: have same superDeviceId ?\[(?P<sdid>[^\]\n]{1,40})\] in superPod ?\[(?P<pod>[^\]\n]{0,60})\](?:
@@ -145,14 +131,13 @@ cause: the table or the hardware gives two cards the same id
 apart: npu-smi info -t spod-info -i N -c 0 on both servers; echo $HCCL_LOGIC_SUPERPOD_ID
 fix: unset HCCL_LOGIC_SUPERPOD_ID, or give each physical super pod its own; correct the table
 """),
-    known(
-        """cause EI0014
+    known("""cause EI0014
 a rank table with no devices on a server
 line: for ranktable variable device is invalid
 line: Expected value ?: is a positive integer
 rule: HK208
-""",
-        example="EI0014: Value  for ranktable variable device is invalid. Expected value: is a positive integer.",
+""")._replace(
+        example="EI0014: Value  for ranktable variable device is invalid. Expected value: is a positive integer."
     ),
     known("""cause EI0014
 a rank is listed twice in the table, or is too high for it
@@ -162,15 +147,11 @@ says: if the table is correct, RANK_ID of the process is too high for it: HCCL p
 rule: HK201
 rule: HK202
 """),
-    known(
-        r"""cause EI0014
+    known(r"""cause EI0014
 something in the table must be unique and is not
 line: \[(?:server_?id|super_?pod_?id|device_?ip|host_?ip|IP|ip|rank_?id)\] ?:? ?\[[^\]\n]{0,120}\] ?is already exist
 example: [server_id]:[x] is already exist
-""",
-        says=(_SAME_MESSAGE,),
-        variable=_DUPLICATE,
-    ),
+""")._replace(says=(_SAME_MESSAGE,), variable=_DUPLICATE),
     known("""cause EI0004
 RANK_ID of the process is not below the number of ranks of the table
 line: Use a rank ID that exceeds the rank size in the ranktable
@@ -181,8 +162,7 @@ apart: echo $RANK_ID $RANK_SIZE; grep -c rank_id TABLE
 fix: start as many processes as the table has ranks, RANK_ID from 0, or use the table of all cards
 rule: HK202
 """),
-    known(
-        """cause EI0004
+    known("""cause EI0004
 the process of a rank runs on another card than in the table
 line: ranktable config devId is inconsistent with the local devId
 example: EI0004: The ranktable is invalid,Reason:[The ranktable config devId is inconsistent with the local devId.].
@@ -190,15 +170,12 @@ cause: a device_id occurs twice in the table, so that one rank gets the card of 
 cause: the process was started with another DEVICE_ID or mask than the table has
 fix: give each rank its own device_id, the one that its process uses
 rule: HK203
-""",
-        tells_apart=_ALL_RULES + "; " + _PHYSICAL,
-    ),
-    known(
-        r"""cause EI0014
+""")._replace(tells_apart=_ALL_RULES + "; " + _PHYSICAL),
+    known(r"""cause EI0014
 the process of a rank runs on another card than in the table
 line: ranktable config devId ?\[(?P<table>[0-9]+)\] ?, ?but local devId ?\[(?P<local>[0-9]+)\]
 example: ranktable config devId[1],but local devId[3]
-""",
+""")._replace(
         says=(
             "the table has card {table} for this rank, but its process runs on card {local}; no rule of a table can"
             " detect this",
@@ -287,8 +264,7 @@ says: the key "{key}" is missing, or its value has another type: versions 1.x ne
 rule: HK101
 rule: HK102
 """),
-    known(
-        r"""cause EI0004
+    known(r"""cause EI0004
 the rank table could not be parsed
 line: Failed to parse the ranktable file(?: (?P<path>[^\s]{1,200}?)\. Reason: ?(?P<reason>[^\n]{1,200}))?
 example: EI0004 Failed to parse the ranktable file /x/t.json. Reason: no.
@@ -298,9 +274,7 @@ fix: correct what it reports
 rule: HK001
 rule: HK002
 rule: HK008
-""",
-        tells_apart=_ALL_RULES,
-    ),
+""")._replace(tells_apart=_ALL_RULES),
     known(r"""cause EI0004
 HCCL only reads rank tables whose name ends in .json
 line: ^\S{1,300} is not a valid \.json file\.?$

@@ -43,19 +43,14 @@ def _root_silent(message: LogMessage) -> Iterator[Fact]:
 
 ROWS = in_stage(
     STAGE,
-    known(
-        """pointer EI0015
+    known("""pointer EI0015
 the rendezvous by root info failed. No rank table is used for it: either there is none, or a framework ignored it as not
     valid; check RANK_TABLE_FILE
 cause: a rank never tried to join, because its program ended, hangs or is late
 cause: a rank cannot reach the root's host: interface, firewall, HCCL_SOCKET_IFNAME
 cause: at more than 1,000 ranks: the root's queue of connections is too short (somaxconn, tcp_max_syn_backlog)
-""",
-        tells_apart=_WHO_CAME,
-        fix=_FIND_ABSENT,
-    ),
-    known(
-        r"""pointer EI0015
+""")._replace(tells_apart=_WHO_CAME, fix=_FIND_ABSENT),
+    known(r"""pointer EI0015
 ranks are missing: the root of the communicator never heard from them
 line: Failed to connect agent ?\[(?P<ranks>[0-9, ]{1,16384}?),? ?\]
 line: connectFailedAgentIdList ?:? ?\[(?P<ranks>[0-9, ]{1,16384}?),? ?\]
@@ -63,14 +58,8 @@ line: List of unconnected ranks: ?\"?\[?(?P<ranks>[0-9, ]{1,16384}?),? ?\]
 example: [ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78]TopoDetect ERROR occur !!!
     fault_type[1], fault_info["Failed to connect agent[1,3,15,]"]
 says: ranks {ranks} never joined; the others waited for them
-""",
-        fact=_never_connected,
-        causes=_ABSENT,
-        tells_apart=_WHO_CAME,
-        fix=_FIND_ABSENT,
-    ),
-    known(
-        r"""pointer EI0015 vague
+""")._replace(fact=_never_connected, causes=_ABSENT, tells_apart=_WHO_CAME, fix=_FIND_ABSENT),
+    known(r"""pointer EI0015 vague
 the ranks that the root has heard from; those not in the list never joined
 line: connected rankinfo\[LINE (?P<row>[0-9]{1,6})\]: ?(?P<ranks>\[[0-9, \[\]]{1,400})
 line: connected num (?:is )?\[(?P<came>[0-9]{1,8})\]
@@ -81,26 +70,15 @@ example: [ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [some_file.cc:12] 
 says: connected: {ranks}
 says: {came} ranks connected
 says: {needed} ranks are needed
-""",
-        causes=_ABSENT,
-        tells_apart=_WHO_CAME,
-        fix=_FIND_ABSENT,
-    ),
-    known(
-        r"""pointer EI0015 vague
+""")._replace(causes=_ABSENT, tells_apart=_WHO_CAME, fix=_FIND_ABSENT),
+    known(r"""pointer EI0015 vague
 the root of a communicator timed out waiting for some ranks
 line: topo exchange server get socket timeout!?(?: timeout ?\[(?P<seconds>[0-9]{1,6}) ?s? ?\])?
 example: [ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78]topo exchange server get socket
     timeout! timeout[120 s]
 says: it waited {seconds} s; the lines below list the ranks that joined
-""",
-        fact=_root_waited,
-        causes=_ABSENT,
-        tells_apart=_WHO_CAME,
-        fix=_FIND_ABSENT,
-    ),
-    known(
-        r"""pointer EI0015
+""")._replace(fact=_root_waited, causes=_ABSENT, tells_apart=_WHO_CAME, fix=_FIND_ABSENT),
+    known(r"""pointer EI0015
 this rank could not connect to the root of its communicator
 line: connect server ?\[(?P<host>[^\]\n]{1,255}?) ?: ?(?P<port>[0-9]{1,5})\] ?failed
 line: topo exchange agent get socket timeout!?(?: timeout ?\[(?P<seconds>[0-9]{1,6}) ?s? ?\])?
@@ -113,11 +91,8 @@ cause: a firewall closes the port
 cause: the root ended, gave up or has not started: ranks start more than HCCL_CONNECT_TIMEOUT apart
 apart: from this host: nc -vz ROOT PORT; grep -rh "get host ip success" ~/ascend/log/run/plog
 fix: set HCCL_SOCKET_IFNAME to the interface that all hosts share; open the ports; start the ranks together
-""",
-        fact=_root_unreachable,
-    ),
-    known(
-        r"""symptom EI0015
+""")._replace(fact=_root_unreachable),
+    known(r"""symptom EI0015
 this rank is connected to the root, which sent nothing in time: the root itself waits for others
 line: receive msg length from fdhandle failed, ret ?\[(?P<result>[0-9]{1,3})\]
 mention: Wait timeout for sockets recv
@@ -127,20 +102,12 @@ example: [ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [7
 says: {came} of {needed} ranks joined
 cause: other ranks never joined: the root's log lists those that did
 fix: read the root's log (rank 0): it names the ranks that are missing
-""",
-        fact=_root_silent,
-        tells_apart=_WHO_CAME,
-    ),
-    known(
-        """symptom EI0015
+""")._replace(fact=_root_silent, tells_apart=_WHO_CAME),
+    known("""symptom EI0015
 the rendezvous failed; HCCL reports the error to this rank
 line: TopoDetect ERROR occur
 line: Failed to collect cluster information of the communicator
 example: [ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [some_file.cc:12] [78]TopoDetect ERROR occur !!!
     fault_type[2]
-""",
-        causes=_ABSENT,
-        tells_apart=_WHO_CAME,
-        fix=_FIND_ABSENT,
-    ),
+""")._replace(causes=_ABSENT, tells_apart=_WHO_CAME, fix=_FIND_ABSENT),
 )

@@ -11,8 +11,9 @@ def _row(text: str) -> KnownError:
     """The row of a result: its number and its name, then what it means."""
     head, _, rest = text.partition("\n")
     number, name = head.split()
-    row = known(f"result\nHCCL_E_{name}: {rest}", codes=(f"HcclResult {number}", f"HCCL_E_{name}"), tells_apart=_ABOVE)
-    return row._replace(fix=row.fix or "run `hccl-kit explain` on the lines that it prints")
+    row = known(f"result\nHCCL_E_{name}: {rest}")
+    codes, fix = (f"HcclResult {number}", f"HCCL_E_{name}"), "run `hccl-kit explain` on the lines that it prints"
+    return row._replace(codes=codes, tells_apart=_ABOVE, fix=row.fix or fix)
 
 
 ROWS: tuple[KnownError, ...] = (

@@ -109,8 +109,8 @@ _ENTRY = re.compile(r"(line|mention|example|says|cause|apart|fix|stage|rule|vari
 _FLAGS = ("needs_context", "vague", "in_output", "of_card")
 
 
-def known(text: str, /, **others: Any) -> KnownError:
-    """The row of a text, with `others` that it shares with more rows, or that are not texts.
+def known(text: str, /) -> KnownError:
+    """The row of a text. What it shares with more rows, or is no text, is put into it by `_replace`.
 
     The first line has the role, the codes and the flags, the second one says what it is. Each line below is a value:
     `line: PATTERN`, `cause: SENTENCE`. One that goes on is indented; a pattern goes on without a blank.
@@ -131,7 +131,7 @@ def known(text: str, /, **others: Any) -> KnownError:
         name = _FIELDS.get(key, key)
         is_one = isinstance(KnownError._field_defaults.get(name, ""), str)
         values[name] = value if is_one else (*values.get(name, ()), value)
-    return KnownError(**values | others)
+    return KnownError(**values)
 
 
 def row_text(text: str) -> str:

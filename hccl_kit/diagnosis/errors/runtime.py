@@ -50,8 +50,7 @@ apart: the name of the operator near it; npu-smi info -t health -i N
 fix: find the operator (ASCEND_LAUNCH_BLOCKING=1 names it), and check its inputs
 stage: an operator runs
 """),
-    known(
-        r"""symptom EE1002 507046 needs_context vague
+    known(r"""symptom EE1002 507046 needs_context vague
 the host timed out waiting for the card's stream: a symptom, not a cause
 line: [Ss]tream synchronize timeout
 line: reason ?= ?\[stream sync(?:hronize)? time ?out\]
@@ -60,22 +59,13 @@ line: error=0x7030010\b
 line: stream sync(?:hronize)? time ?out
 example: RuntimeError: ACL stream synchronize failed.
 stage: an operator runs
-""",
-        causes=WAIT_CAUSES,
-        tells_apart=WAIT,
-        fix=SYMPTOM_FIX,
-    ),
-    known(
-        """symptom 507048 vague
+""")._replace(causes=WAIT_CAUSES, tells_apart=WAIT, fix=SYMPTOM_FIX),
+    known("""symptom 507048 vague
 a task on the card timed out; with EI0002 it is an operator of HCCL that waited for another rank
 line: The execution of the internal task times out
 line: [Tt]he (?:aicore|aicpu|vector core) execution times out
 example: The execution of the internal task times out, npu 3
-""",
-        causes=WAIT_CAUSES,
-        tells_apart=WAIT,
-        fix=SYMPTOM_FIX,
-    ),
+""")._replace(causes=WAIT_CAUSES, tells_apart=WAIT, fix=SYMPTOM_FIX),
     known("""cause E30006 in_output
 CANN could not verify its package of operators (OPP)
 line: Failed to verify the OPP
@@ -124,14 +114,11 @@ cause: the package of kernels (ops) is not installed, or is of another release o
 apart: grep -h ERROR ~/ascend/log/debug/plog/plog-PID_*.log | head -3; python -c 'import te, tbe'
 fix: run `hccl-kit explain` on the lines that it prints
 """),
-    known(
-        r"""frame
+    known(r"""frame
 a line of CANN's stack trace; the line with a code (EE, EI, EJ, EL) above it names the error
 line: \[FUNC:\w{1,80}\]\[FILE:[\w.+-]{1,80}\] ?\[LINE:[0-9]{1,6}\]
 cause: each line of the trace repeats the failure, one caller up
 apart: the line with a code above it
 fix: run `hccl-kit explain` on that line, or on the whole text
-""",
-        example="        x failed[FUNC:Setup][FILE:stream.cc][LINE:1102]",
-    ),
+""")._replace(example="        x failed[FUNC:Setup][FILE:stream.cc][LINE:1102]"),
 )

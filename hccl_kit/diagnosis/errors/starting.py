@@ -12,8 +12,7 @@ _PROCESSES = "npu-smi info on the host: processes and memory of each card"
 
 ROWS = in_stage(
     "start of a process",
-    known(
-        r"""cause
+    known(r"""cause
 a library of the driver is not found
 line: \b(?P<file>lib(?:ascend_hal|drvdsmi|dcmi|dsmi)\w{0,30}\.so[.0-9]{0,10}): cannot open shared object file
 line: \bDCMIError_LibraryNotFound\b
@@ -24,11 +23,8 @@ cause: the container lacks the driver's folder (/usr/local/Ascend/driver) or its
 cause: LD_LIBRARY_PATH lacks /usr/local/Ascend/driver/lib64, its driver and its common folder
 cause: the driver is not installed on this host
 apart: ls /usr/local/Ascend/driver/lib64/driver /usr/local/dcmi; npu-smi info on the host
-""",
-        fix=f"start the container with the mounts that `hccl-kit container TABLE` prints; {_SET_ENV}",
-    ),
-    known(
-        r"""cause
+""")._replace(fix=f"start the container with the mounts that `hccl-kit container TABLE` prints; {_SET_ENV}"),
+    known(r"""cause
 a library of CANN is not found
 line: \b(?P<file>lib(?:hccl|hcom|hccp|ascendcl|acl_|ascend_|ge_|opapi|nnopbase|atb)\w{0,40}\.so
     [.0-9]{0,10}): cannot open shared object file
@@ -37,9 +33,7 @@ says: it is {file}
 cause: set_env.sh of CANN was not sourced in this shell or container
 cause: CANN is not installed here, or in another folder (libatb.so is in the package NNAL)
 apart: ls /usr/local/Ascend/ascend-toolkit/latest/lib64; echo $LD_LIBRARY_PATH
-""",
-        fix=_SET_ENV + "; for libatb.so: source /usr/local/Ascend/nnal/atb/set_env.sh",
-    ),
+""")._replace(fix=_SET_ENV + "; for libatb.so: source /usr/local/Ascend/nnal/atb/set_env.sh"),
     known(r"""cause
 a library of Mooncake is not found
 line: \b(?P<file>(?:ascend_transport|libascend_transport|libmooncake|libtransfer_engine)\w{0,40}\.so
@@ -52,8 +46,7 @@ apart: find / -name 'ascend_transport*.so' 2>/dev/null; echo $LD_LIBRARY_PATH
 fix: export LD_LIBRARY_PATH=/usr/local/lib:$LD_LIBRARY_PATH with the folder that find prints; else build Mooncake for
     Ascend
 """),
-    known(
-        r"""cause
+    known(r"""cause
 a library of CANN needs a function that the loaded libraries lack: two releases of CANN are mixed
 line: (?P<file>/[^\s:]{0,200}(?:[Aa]scend|/opp/|torch_npu|/cann)[^\s:]{0,200}\.so
     [.0-9]{0,10}): undefined symbol: (?P<symbol>\w{1,160})
@@ -63,11 +56,8 @@ cause: toolkit, kernels (ops) and NNAL are of different releases
 cause: LD_LIBRARY_PATH, ASCEND_HOME_PATH or ASCEND_OPP_PATH name folders of two releases
 cause: torch_npu was built for another CANN or torch
 fix: install toolkit, ops and NNAL of one release, and source only its set_env.sh
-""",
-        tells_apart=_CANN_VERSION,
-    ),
-    known(
-        r"""cause
+""")._replace(tells_apart=_CANN_VERSION),
+    known(r"""cause
 CANN lacks a function that torch_npu calls
 line: Failed to find function (?P<function>(?:Hccl|hccl|Hcom|acl|rt)[A-Za-z]\w{2,80})
 example: RuntimeError: Failed to find function HcclCommSuspend
@@ -75,9 +65,7 @@ says: the function is {function}
 cause: CANN is older than torch_npu needs
 cause: libraries of an older CANN come first in LD_LIBRARY_PATH
 fix: install the CANN that the release notes of your torch_npu name, and source only its set_env.sh
-""",
-        tells_apart=_CANN_VERSION,
-    ),
+""")._replace(tells_apart=_CANN_VERSION),
     known(r"""cause
 a program was built with another CANN than the one that is installed
 line: CANN version mismatch\. The build version is (?P<built>[\w.]{1,30}), but the current environment version is (?P<he
@@ -112,8 +100,7 @@ cause: another process, such as another MindIE, has the port
 apart: ip -brief address; ss -ltnp | grep PORT
 fix: set ipAddress (and managementIpAddress) to an address that `ip` prints, and free or change the port
 """),
-    known(
-        r"""cause in_output
+    known(r"""cause in_output
 the card has less free memory than vLLM was told to take: other processes hold the rest
 line: Free memory on device (?:\w{1,12}:[0-9]{1,3} )?\((?P<free>[0-9.]{1,10})/(?P<all>
     [0-9.]{1,10}) GiB\) on startup is less than desired
@@ -122,9 +109,7 @@ says: {free} of {all} GiB are free before vLLM has loaded anything
 cause: another process, also in another container, holds memory of the card, such as a vLLM that was not ended
 cause: several processes share the card on purpose, and each asks for most of it
 fix: end the other process, take another card, or lower --gpu-memory-utilization so that all fit
-""",
-        tells_apart=_PROCESSES,
-    ),
+""")._replace(tells_apart=_PROCESSES),
     known("""cause in_output
 the sleep mode of vLLM does not work here: its allocator of the card's memory (camem) is not available
 line: camem allocator is not available

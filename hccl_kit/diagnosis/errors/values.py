@@ -52,11 +52,10 @@ def _step(message: LogMessage) -> Iterator[Fact]:
 
 
 ROWS: tuple[KnownError, ...] = (
-    known(
-        """fact needs_context
+    known("""fact needs_context
 a step of training: what went wrong before it did not end the job
 says: step {step}
-""",
+""")._replace(
         patterns=(
             r"\biteration +(?P<step>[0-9]{1,12})/ {0,12}[0-9]{1,12} \|",
             r" step: (?P<step>[0-9]{1,12}), loss is ",
@@ -74,8 +73,7 @@ example: [INFO] HCCL(77,python3):2025-06-15-15:06:40.500.000 [nic.cc:12] [78]get
 says: {ip}
 cause: all hosts must use interfaces that reach each other; HCCL_SOCKET_IFNAME selects them
 """),
-    known(
-        r"""value
+    known(r"""value
 the value of a variable that is in effect for this process
 line: \[HCCL_ENV\][^\n]{0,60}?(?P<name>HCCL_\w{2,50}|PROFILING_MODE) (?:is )?set (?:by (?P<source>default|environment)
     (?: variable)?)?[^\n]{0,24}?to (?:default value )?\[(?P<value>[^\]\n]{0,120})\]
@@ -93,9 +91,7 @@ says: {name}: {source}, so the default applies
 says: {name}
 cause: if it differs between ranks, they may wait for each other: compare it over the ranks
 apart: grep -rh "HCCL_ENV\|base_config" */run/plog | sort | uniq -c
-""",
-        fact=_settings,
-    ),
+""")._replace(fact=_settings),
     known(r"""fact
 a trace line of HCCL, not an error by itself
 line: \[HCCL_TRACE\]
@@ -110,8 +106,7 @@ says: of the group {group}: {settings}
 says: its operator {tag} sets up its resources
 cause: they must be the same on all ranks of the group
 """),
-    known(
-        r"""result
+    known(r"""result
 the creation of a communicator failed in the stage that the line names
 line: \[InitGroupStage\]\[(?P<part>RanktableConfig|RanktableCheck|RanktableDetect|EnvConfig)\]
 example: [ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12]
@@ -120,9 +115,7 @@ says: the part is {part}: Config reads the table, Check compares it, Detect gath
 cause: the text after the tags, or the first ERROR line of this process, names the reason
 apart: the first ERROR line of this process
 fix: run `hccl-kit explain` on that line
-""",
-        fact=_stage_failed,
-    ),
+""")._replace(fact=_stage_failed),
     known(r"""frame
 a part of the rank table could not be read; the line above it names the value
 line: get dev list error ?: ?serverId ?\[(?P<server>[^\]\n]{1,80})\]

@@ -98,17 +98,11 @@ def _entered(message: LogMessage) -> Iterator[Fact]:
 ROWS = (
     *in_stage(
         STAGE,
-        known(
-            """symptom EI0002
+        known("""symptom EI0002
 a rank timed out waiting for another in an operator. No rule of a table detects this: usually the other rank died before
     or runs another operator; see the earliest error of all ranks
-""",
-            causes=_WAITED,
-            tells_apart=_APART,
-            fix=_FIX,
-        ),
-        known(
-            """symptom EI0002
+""")._replace(causes=_WAITED, tells_apart=_APART, fix=_FIX),
+        known("""symptom EI0002
 an operator waited for another rank until its timeout
 example: EI0002: [PID: 77] 2025-06-15-15:06:40.500.000 The wait execution of the Notify register times out. Reason: The
     Notify register has not received the Notify record from remote rank [4].base information: [streamID:[2],
@@ -118,7 +112,7 @@ says: the operator and its group are {tag}
 says: this is rank {rank} of {ranks}
 says: it waits for rank {peer}
 says: it waits for a rank that the line does not name ({untold})
-""",
+""")._replace(
             patterns=(
                 r"Notify register[^\n]{0,200}?remote rank:? ?\[(?P<peer>[^\]\n]{1,20})\][^\n]{0,160}?" + _NOTIFY,
                 r"Notify register waits for execution[^\n]{0,60}?peer"
@@ -134,8 +128,7 @@ says: it waits for a rank that the line does not name ({untold})
             tells_apart=_APART,
             fix=_FIX,
         ),
-        known(
-            r"""symptom EI0002
+        known(r"""symptom EI0002
 an operator that runs on the card's own CPU (AICPU mode) did not finish: it waited, or a copy failed
 line: \[TaskException\]\[AICPU\]base information [^\n]{0,200}?type ?:? ?\[?(?P<type>
     [A-Z ]{2,20})\]?[^\n]{0,200}?localRank ?:? ?\[?(?P<rank>[0-9]{1,8})\]?[^\n]{0,80}?remoteRank ?:? ?\[?(?P<peer>
@@ -145,14 +138,8 @@ mention: task sequence is [^\n]{0,300}?OP\(
 example: [ERROR] HCCL(77,aicpu_scheduler):2025-06-15-15:06:40.500.000 [task.cc:12] [78][TaskException][AICPU]base
     information is streamId:2, type:NOTIFY WAIT, localRank:9, remoteRank:4, notifyId:7, sqHead:1
 says: rank {rank} waits for rank {peer}; the task is {type}
-""",
-            fact=_timed_out,
-            causes=_WAITED,
-            tells_apart=_APART,
-            fix=_FIX,
-        ),
-        known(
-            r"""symptom EI0002
+""")._replace(fact=_timed_out, causes=_WAITED, tells_apart=_APART, fix=_FIX),
+        known(r"""symptom EI0002
 an operator did not finish: it waited for another rank, or a copy failed; this line names the operator
 mention: TaskExecStage\]\[(?:Timeout|RunFailed)\]
 mention: Task run failed\b
@@ -167,7 +154,7 @@ says: it waits for a rank that the line does not name ({untold})
 says: this is rank {rank} of {ranks}, in the group {group}
 says: it is operator number {index} of its group
 says: on card {card}, with {count} elements of {type}
-""",
+""")._replace(
             patterns=(
                 r"\bbase information is [^\n]{0,160}?" + r"tag ?\[(?P<tag>[^\]\n]{1,200})\]"
                 r"(?:, ?index ?\[(?P<index>[0-9]{1,12})\])?",
@@ -185,8 +172,7 @@ says: on card {card}, with {count} elements of {type}
             tells_apart=_APART,
             fix=_FIX,
         ),
-        known(
-            r"""symptom EI0002
+        known(r"""symptom EI0002
 the runtime ended an operator of HCCL that waited too long: the same as EI0002, seen from the card
 line: chipId ?: ?(?P<card>[0-9]{1,6})[^\n]{0,120}?hccl fftsplus task timeout occurred
     [^\n]{0,200}?stuck notify num ?: ?(?P<stuck>[0-9]{1,8})(?:, ?timeout ?: ?(?P<limit>[0-9]{1,8}(?:s|min|ms)?))?
@@ -200,14 +186,8 @@ example: [ERROR] RUNTIME(77,python3):2025-06-15-15:06:40.500.000 [engine.cc:12]7
 says: card {card}
 says: {stuck} waits are stuck
 says: the limit was {limit} (seconds, unless it says min)
-""",
-            fact=_stuck,
-            causes=_WAITED,
-            tells_apart=_APART,
-            fix=_FIX,
-        ),
-        known(
-            r"""symptom
+""")._replace(fact=_stuck, causes=_WAITED, tells_apart=_APART, fix=_FIX),
+        known(r"""symptom
 the runtime ended a wait of a stream for an event: what the event stands for, often an operator of HCCL, did not finish
     in time
 line: chipId ?: ?(?P<card>[0-9]{1,6})[^\n]{0,120}?event wait timeout occurred during task execution(?:
@@ -216,26 +196,16 @@ example: EE9999: The error from device(chipId:3, dieId:0), serial number is 1, e
     execution, stream_id:1, event_id=7, timeout=1980.
 says: card {card}
 says: the limit was {limit} s
-""",
-            causes=_WAITED,
-            tells_apart=_APART,
-            fix=_FIX,
-        ),
-        known(
-            r"""symptom EI0002
+""")._replace(causes=_WAITED, tells_apart=_APART, fix=_FIX),
+        known(r"""symptom EI0002
 an operator that runs on the vector cores (HCCL_OP_EXPANSION_MODE=AIV) failed
 line: fault kernel_name ?= ?(?P<kernel>(?:\w{0,40}_)?aiv_[\w*]{1,80})
 line: fault kernel_name ?= ?(?P<kernel>hccl_aiv\w{0,60})
 example: [ERROR] RUNTIME(77,python3):2025-06-15-15:06:40.500.000 [k.cc:12] fault kernel_name=aiv_all_reduce_910b
 says: the kernel is {kernel}
-""",
-            causes=_WAITED,
-            tells_apart=_APART,
-            fix=_FIX,
-        ),
+""")._replace(causes=_WAITED, tells_apart=_APART, fix=_FIX),
     ),
-    known(
-        r"""fact
+    known(r"""fact
 an operator was called (HCCL_ENTRY_LOG_ENABLE=1)
 line: Entry-Hccl(?!Comm|GetRoot|Get|Create|Destroy)(?P<operator>[A-Z]\w{1,40}) ?: ?tag ?\[(?P<tag>[^\]\n]{1,200})\](?:
     [^\n]{0,120}?count ?\[(?P<count>[0-9]{1,20})\])?(?:[^\n]{0,20}?dataType ?\[(?P<type>\w{1,20})\])?(?:
@@ -250,11 +220,8 @@ says: its tag is {tag}
 says: it runs in stream {stream}; one group in two streams at once is not allowed
 cause: the order, count and type must be the same on all ranks of the group
 apart: grep -rh "Entry-Hccl" */run/plog, one column per rank
-""",
-        fact=_entered,
-    ),
-    known(
-        r"""fact
+""")._replace(fact=_entered),
+    known(r"""fact
 the tag of an operator, and the group that it belongs to
 line: GenerateOpTag:[^\n]{0,240}?group ?\[(?P<group>[^\]\n]{1,200})\][^\n]{0,160}?generated op tag ?\[(?P<tag>
     [^\]\n]{1,200})\]
@@ -262,7 +229,5 @@ example: [INFO] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78
     opType[HcomAllGather], nodeNameHash[1], group[hccl_world_group], generated op tag[HcomAllGather_1_0]
 says: {tag} belongs to {group}
 cause: tags of one group must come in the same order on all ranks
-""",
-        fact=_entered,
-    ),
+""")._replace(fact=_entered),
 )

@@ -98,11 +98,7 @@ def read_log(log: Log) -> Found:
     process = process_of(log.path)
     kind = run_folder.kind_of(log.path.name)
     if kind:
-        if kind.is_record:
-            return _of_record(log, counted, process, kind)
-        noted = list(kind.read(_lines(counted), run_folder.About(process.rank, log.changed)))
-        file = LogFile(process, log.name, counted.size, None, None, counted.cut)
-        return Found(file, events_of(log.name, process, noted), _cut(log, counted))
+        return _of_kind(log, counted, process, kind)
     pieces = iter(counted)
     first = next(pieces, b"")
     if torch_dump.is_dump(log.path.name, first):
@@ -137,12 +133,14 @@ def read_log(log: Log) -> Found:
     return Found(file, events_of(log.name, process, noted), tuple(notes))
 
 
-def _of_record(log: Log, counted: _Counted, process: Process, kind: run_folder.Kind) -> Found:
-    """What the record of a rank states; a note tells if a part of it is missing, which its form shows."""
-    record = run_folder.WholeRecord(_lines(counted))
-    noted = list(kind.read(iter(record), run_folder.About(process.rank, log.changed)))
-    cut = counted.cut or _without_end(counted) or record.gap
-    notes = (_not_whole(log, cut),) if cut else ()
+def _of_kind(log: Log, counted: _Counted, process: Process, kind: run_folder.Kind) -> Found:
+    """What a file with a form of its own states. Of a record, the form shows if a part is missing: that is a note."""
+    stated = list(kind.read(_lines(counted), run_folder.About(process.rank, log.changed)))
+    noted = [each for each in stated if isinstance(each, Noted)]
+    cut, notes = counted.cut, _cut(log, counted)
+    if kind.is_record:
+        cut = cut or _without_end(counted) or next((each for each in stated if isinstance(each, str)), None)
+        notes = (_not_whole(log, cut),) if cut else ()
     return Found(LogFile(process, log.name, counted.size, None, None, cut), events_of(log.name, process, noted), notes)
 
 

@@ -148,67 +148,47 @@ def to_line(part: Found) -> bytes:
 def from_line(line: bytes) -> Found:
     """Raises ValueError, TypeError or KeyError if it is not a line of `to_line`."""
     file, events, notes = json.loads(line)
-    of_process, of_place, of_time, of_bool = map(_parser, (Process, Place, float | None, bool))
     return Found(
-        _parser(LogFile | None)(file),
+        _parsed(LogFile | None, file),
         tuple(
-            Event(of_process(process), of_place(place), of_time(at), of_bool(is_error), _parser(_FACTS[name])(fact))
+            Event(
+                _parsed(Process, process),
+                _parsed(Place, place),
+                _parsed(float | None, at),
+                _parsed(bool, is_error),
+                _parsed(_FACTS[name], fact),
+            )
             for process, place, at, is_error, name, fact in events
         ),
-        _parser(tuple[str, ...])(notes),
+        _parsed(tuple[str, ...], notes),
     )
 
 
-@cache
-def _parser(hint: Any) -> Callable[[Any], Any]:
-    """What makes a value of the type `hint` from JSON."""
-    origin, inner = get_origin(hint), get_args(hint)
-    if origin in (Union, UnionType):
-        return _first_of([_parser(kind) for kind in inner])
-    if origin is Literal:
-        return _checked(lambda value: value in inner)
-    if origin is tuple:
-        item = _parser(inner[0])
-        return lambda value: tuple(map(item, _list(value)))
-    if hasattr(hint, "_fields"):
-        parse = _tuple_parser(tuple(get_type_hints(hint).values()))
-        return lambda value: hint(*parse(value))
-    kinds = (int, float) if hint is float else (hint,)
-    return _checked(lambda value: type(value) in kinds)
-
-
-def _tuple_parser(hints: tuple[Any, ...]) -> Callable[[Any], list[Any]]:
-    parsers = [_parser(hint) for hint in hints]
-
-    def parse(value: Any) -> list[Any]:
-        return [parser(item) for parser, item in zip(parsers, _list(value), strict=True)]
-
-    return parse
-
-
-def _first_of(parsers: list[Callable[[Any], Any]]) -> Callable[[Any], Any]:
-    def parse(value: Any) -> Any:
-        for parser in parsers[:-1]:
-            with suppress(TypeError, ValueError):
-                return parser(value)
-        return parsers[-1](value)
-
-    return parse
-
-
-def _checked(is_valid: Callable[[Any], bool]) -> Callable[[Any], Any]:
-    def parse(value: Any) -> Any:
-        if not is_valid(value):
-            raise ValueError(value)
+def _parsed(hint: Any, value: Any) -> Any:
+    """The value of the type `hint` that a value of JSON stands for. Raises ValueError if it stands for none."""
+    kind, inner = _shape(hint)
+    if kind in (Union, UnionType):
+        for each in inner:
+            with suppress(ValueError):
+                return _parsed(each, value)
+    elif kind is Literal:
+        if value in inner:
+            return value
+    elif isinstance(value, list) and kind is tuple:
+        return tuple(_parsed(inner[0], item) for item in value)
+    elif isinstance(value, list) and kind is hint:
+        return hint(*(_parsed(each, item) for each, item in zip(inner, value, strict=True)))
+    elif type(value) in ((int, float) if hint is float else (hint,)):
         return value
+    raise ValueError(value)
 
-    return parse
 
-
-def _list(value: Any) -> list[Any]:
-    if not isinstance(value, list):
-        raise TypeError(value)
-    return value
+@cache
+def _shape(hint: Any) -> tuple[Any, tuple[Any, ...]]:
+    """What kind of type it is, itself if it has fields, and the types in it."""
+    if hasattr(hint, "_fields"):
+        return hint, tuple(get_type_hints(hint).values())
+    return get_origin(hint), get_args(hint)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import os
 import select
 import socket
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import PurePath
 
@@ -47,15 +47,15 @@ class Reader:
         self._process: subprocess.Popen[bytes] | None = None
         self._requests: socket.socket | None = None
 
-    def read(self, descriptor: int, request: Request, wait: Callable[[int], None] | None = None) -> Iterator[Found]:
+    def read(self, descriptor: int, request: Request) -> Iterator[Found]:
         """What an open file gave. A log that ends the reader gives a note, and its file as one that is cut.
 
-        `wait` returns when there is something to read at a descriptor. Raises EndedError if the rest cannot be read.
+        Raises EndedError if the rest cannot be read, InterruptedReadingError at a signal.
         """
         for attempt in range(ATTEMPTS):
             logs: list[tuple[str, PurePath]] = []
             try:
-                yield from self._answers(descriptor, request, logs, wait or _wait)
+                yield from self._answers(descriptor, request, logs)
                 return
             except _DiedError as error:
                 name, path = logs[-1] if logs else (request.name, PurePath(request.path))
@@ -76,14 +76,12 @@ class Reader:
         process.kill()
         return process.wait()
 
-    def _answers(
-        self, descriptor: int, request: Request, logs: list[tuple[str, PurePath]], wait: Callable[[int], None]
-    ) -> Iterator[Found]:
+    def _answers(self, descriptor: int, request: Request, logs: list[tuple[str, PurePath]]) -> Iterator[Found]:
         requests, answers = self._started()
         try:
             line = json.dumps(request).encode() + b"\n"
             requests.sendall(line[socket.send_fds(requests, [line], [descriptor]) :])
-            for answer in _lines(answers, wait):
+            for answer in _lines(answers):
                 kind, value = answer[:1], answer[1:]
                 if kind == READING:
                     name, path = json.loads(value)
@@ -166,18 +164,14 @@ def _rewound(descriptor: int) -> bool:
     return True
 
 
-def _wait(descriptor: int) -> None:
-    while not select.select([descriptor], [], [], POLL)[0]:
-        if is_interrupted():
-            raise InterruptedReadingError
-
-
-def _lines(descriptor: int, wait: Callable[[int], None]) -> Iterator[bytes]:
+def _lines(descriptor: int) -> Iterator[bytes]:
     """Lines without their ends. Raises EOFError if there are no more, or if one is too long."""
     parts: list[bytes] = []
     size = 0
     while size < MAX_LINE:
-        wait(descriptor)
+        while not select.select([descriptor], [], [], POLL)[0]:
+            if is_interrupted():
+                raise InterruptedReadingError
         piece = os.read(descriptor, _PIECE)
         if not piece:
             break

@@ -6,20 +6,21 @@ only reads: `tar` of one folder.
 
 from __future__ import annotations
 
-import os
 import shlex
 import subprocess
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import PurePath
 from select import select
+from threading import Thread
 from typing import IO, NamedTuple
 
 from hccl_kit.base.child import killed_on_error, wait
 from hccl_kit.base.interruptible import POLL, interruptible, is_interrupted
 from hccl_kit.base.message import Message
-from hccl_kit.base.wording import no_answer, not_started
+from hccl_kit.base.wording import not_started
 from hccl_kit.diagnosis.logs import archives
 from hccl_kit.diagnosis.logs.log_file import Found
 from hccl_kit.diagnosis.logs.reader_process import Request
@@ -97,56 +98,38 @@ def _read_host(host: Host, remote: Remote, readers: Readers) -> list[Found]:
     )
     try:
         with killed_on_error(process), readers.one() as reader:
-            for part in reader.read(process.stdout.fileno(), request, errors.until):
+            for part in reader.read(process.stdout.fileno(), request):
                 contents.append(part)
-            errors.until_end(process, end)
             code = wait(process, end)
-    except (EndedError, OSError) as error:
-        return [*contents, _note(host, str(error), has_some=bool(contents)), *errors.note(host)]
+            while errors.is_alive() and select([process.stderr], [], [], 0)[0]:
+                errors.join(POLL)
+    except (EndedError, OSError, subprocess.TimeoutExpired) as error:
+        why = "no answer in time" if isinstance(error, subprocess.TimeoutExpired) else str(error)
+        return [*contents, _note(host, why, has_some=bool(contents)), *errors.note(host)]
     except InterruptedReadingError:
         return contents
-    except subprocess.TimeoutExpired:
-        return [*contents, _note(host, no_answer(remote.timeout), has_some=bool(contents)), *errors.note(host)]
     if not contents:
         none = Message("diagnosis.no-remote-logs", "no logs, exit code {code}", code=code)
         contents.append(_note(host, errors.last_line or none))
     return [*contents, *errors.note(host)]
 
 
-class _Errors:
+class _Errors(Thread):
     """The end of what a host prints as errors, at most MAX_STDERR bytes; a full pipe would stop the process there."""
 
     def __init__(self, stream: IO[bytes]) -> None:
-        self._streams = [stream]
+        super().__init__(daemon=True)
+        self._stream = stream
         self._size = 0
         self._end = b""
+        self.start()
 
-    def until(self, answers: int) -> None:
-        """Wait until there is something to read at `answers`. Raises InterruptedReadingError at a signal."""
-        while not self._take(POLL, answers):
-            if is_interrupted():
-                raise InterruptedReadingError
-
-    def until_end(self, process: subprocess.Popen[bytes], end: float) -> None:
-        """Wait until the process ends: a child of ssh may keep its errors open for ever. Raises EndedError if late."""
-        while self._streams and process.poll() is None:
-            left = end - time.monotonic()
-            if is_interrupted() or left <= 0:
-                raise EndedError("no answer in time")
-            self._take(min(left, POLL))
-        self._take(0)
-
-    def _take(self, seconds: float, *others: int) -> bool:
-        """Wait for errors, which are kept, or for one of `others`: whether that came."""
-        errors = [stream.fileno() for stream in self._streams]
-        ready = select([*others, *errors], [], [], seconds)[0]
-        for descriptor in set(errors).intersection(ready):
-            piece = os.read(descriptor, archives.PIECE)
-            self._size += len(piece)
-            self._end = (self._end + piece)[-MAX_STDERR:]
-            if not piece:
-                self._streams = []
-        return not set(others).isdisjoint(ready)
+    def run(self) -> None:
+        """Read until the end, or until the stream is closed: a child of ssh may keep its errors open for ever."""
+        with suppress(ValueError, OSError):
+            while piece := self._stream.read(archives.PIECE):
+                self._size += len(piece)
+                self._end = (self._end + piece)[-MAX_STDERR:]
 
     @property
     def last_line(self) -> str:

@@ -44,48 +44,6 @@ MAX_JSON = 1 << 20
 RECORD_LINES = 3 + RING + POINTS
 
 
-class WholeRecord:
-    """The lines of a record of a rank, which are passed on; after the last one, `gap` says whether some are missing.
-
-    All lines are there from the start, blank or not, so a whole record has each in its place, and the last RING
-    collectives without a gap. If not, it is damaged or cut, and the rank may have done more than it says.
-    """
-
-    def __init__(self, lines: Iterator[Line]) -> None:
-        self._lines = lines
-        self._count = 0
-        self._numbers: set[int] = set()
-        self._is_damaged = False
-        self._is_newer = False
-
-    def __iter__(self) -> Iterator[Line]:
-        for line in self._lines:
-            self._count += 1
-            self._look(line)
-            yield line
-
-    def _look(self, line: Line) -> None:
-        row, place = _object(line), line.number - 4
-        number = _integer(row, "n")
-        if line.number == 1:
-            self._is_newer = (_integer(row, "version") or 0) > VERSION
-            self._is_damaged |= "start" not in row
-        elif line.number == 2:
-            self._is_damaged |= "alive" not in row
-        elif number is not None:
-            self._numbers.add(number)
-            self._is_damaged |= number % RING != place
-        else:
-            self._is_damaged |= bool(line.text.strip()) and not row
-
-    @property
-    def gap(self) -> str | None:
-        """What is wrong with the record, None if nothing is known to be."""
-        last = max(self._numbers, default=0)
-        is_whole = self._count == RECORD_LINES and self._numbers == set(range(max(1, last - RING + 1), last + 1))
-        return None if self._is_newer or (is_whole and not self._is_damaged) else "lines of it are missing"
-
-
 class About(NamedTuple):
     """The rank in the name of a file, and when it was last changed, in seconds since 1970."""
 
@@ -93,8 +51,10 @@ class About(NamedTuple):
     changed: float | None
 
 
-Reader = Callable[[Iterator[Line], About], Iterator[Noted]]
-"""Gets the lines of a file and what is known about it, and yields what it notes; it never fails."""
+Reader = Callable[[Iterator[Line], About], Iterator[Noted | str]]
+"""Gets the lines of a file and what is known about it, and yields what it notes, and why the file is not whole, if it
+shows that; it never fails.
+"""
 
 
 class Kind(NamedTuple):
@@ -127,31 +87,52 @@ def _error(lines: Iterator[Line], _about: About) -> Iterator[Noted]:
     yield Noted(1, of_exception(name, f"{name}: {_text(row, 'message') or ''}"), when, True, pid, rank)
 
 
-def _facts(lines: Iterator[Line], about: About) -> Iterator[Noted]:
-    """The records of a rank; lines of any other form are skipped."""
-    rank = about.rank
-    if rank is None:
-        return
-    for line in islice(lines, MAX_LINES):
+def _facts(lines: Iterator[Line], about: About) -> Iterator[Noted | str]:
+    """The records of a rank; lines of any other form are skipped.
+
+    All lines are there from the start, blank or not, so a whole record has each in its place, and the last RING
+    collectives without a gap. If not, it is damaged or cut, and the rank may have done more than it says.
+    """
+    number, numbers, is_damaged, is_newer = 0, set[int](), False, False
+    for number, line in enumerate(islice(lines, MAX_LINES), 1):
         row = _object(line)
-        if "start" in row:
-            joined = Joined(
-                None, rank, _integer(row, "ranks"), server=_text(row, "host"), physical=_integer(row, "device")
-            )
-            yield Noted(line.number, joined, _time(row, "start"), pid=_integer(row, "pid"), rank=rank)
-        elif "alive" in row:
-            alive = Alive(rank, _integer(row, "step") or 0, _text(row, "doing"), _time(row, "since"))
-            yield Noted(line.number, alive, _time(row, "alive"), rank=rank)
-        elif "ended" in row:
-            how, message = _text(row, "ended") or "", _text(row, "message") or ""
-            ended = ProgramEnded(rank, how, message)
-            yield Noted(line.number, ended, _time(row, "time"), is_error=how != "done", rank=rank)
-        elif (sequence := _integer(row, "n")) is not None:
-            step, size, operator = _integer(row, "step"), _integer(row, "bytes"), _text(row, "op") or ""
-            entered = Collective(rank, sequence, operator, size, False, step)
-            yield Noted(line.number, entered, _time(row, "begun"), rank=rank)
-            if (left := _time(row, "left")) is not None:
-                yield Noted(line.number, entered._replace(left=True), left, rank=rank)
+        sequence = _integer(row, "n")
+        if number == 1:
+            is_newer = (_integer(row, "version") or 0) > VERSION
+            is_damaged = "start" not in row
+        elif number == 2:
+            is_damaged |= "alive" not in row
+        elif sequence is not None:
+            numbers.add(sequence)
+            is_damaged |= sequence % RING != number - 4
+        else:
+            is_damaged |= bool(line.text.strip()) and not row
+        if about.rank is not None:
+            yield from _of_row(number, row, about.rank)
+    last = max(numbers, default=0)
+    is_whole = number == RECORD_LINES and numbers == set(range(max(1, last - RING + 1), last + 1))
+    if not is_newer and (is_damaged or not is_whole):
+        yield "lines of it are missing"
+
+
+def _of_row(number: int, row: dict[str, Any], rank: int) -> Iterator[Noted]:
+    """What a line of a record states."""
+    if "start" in row:
+        joined = Joined(None, rank, _integer(row, "ranks"), server=_text(row, "host"), physical=_integer(row, "device"))
+        yield Noted(number, joined, _time(row, "start"), pid=_integer(row, "pid"), rank=rank)
+    elif "alive" in row:
+        alive = Alive(rank, _integer(row, "step") or 0, _text(row, "doing"), _time(row, "since"))
+        yield Noted(number, alive, _time(row, "alive"), rank=rank)
+    elif "ended" in row:
+        how, message = _text(row, "ended") or "", _text(row, "message") or ""
+        ended = ProgramEnded(rank, how, message)
+        yield Noted(number, ended, _time(row, "time"), is_error=how != "done", rank=rank)
+    elif (sequence := _integer(row, "n")) is not None:
+        step, size, operator = _integer(row, "step"), _integer(row, "bytes"), _text(row, "op") or ""
+        entered = Collective(rank, sequence, operator, size, False, step)
+        yield Noted(number, entered, _time(row, "begun"), rank=rank)
+        if (left := _time(row, "left")) is not None:
+            yield Noted(number, entered._replace(left=True), left, rank=rank)
 
 
 _EXITED = re.compile(r"([0-9]{1,11}) exited ([0-9]{1,7}) ([0-9]{1,3})(?: ([0-9]{1,6}) ([\w.:-]{1,255}))?", re.ASCII)
@@ -160,17 +141,11 @@ _STOPPED = re.compile(r"([0-9]{1,11}) stopped ([0-9]{1,7})")
 _LOST = re.compile(r"([0-9]{1,11}) lost (\S{1,255})((?: [0-9]{1,7})*)")
 
 
-def exited(number: int, code: int, *, by_launcher: bool = False) -> Exited:
-    """A rank that ended with a code as a shell prints it: 128 and more are signals. -9 is a signal too."""
-    if code < 0:
-        return Exited(number, None, -code, by_launcher)
-    return (
-        Exited(number, None, code - 128, by_launcher) if 128 < code < 193 else Exited(number, code, None, by_launcher)
-    )
-
-
 def _launcher(lines: Iterator[Line], _about: About) -> Iterator[Noted]:
-    """The notes of a script; a rank that ends after "ending" was ended by the script."""
+    """The notes of a script; a rank that ends after "ending" was ended by the script.
+
+    Codes are as a shell prints them: 128 and more are signals.
+    """
     is_ending = False
     for line in islice(lines, MAX_LINES):
         if not line.is_whole:
@@ -178,7 +153,8 @@ def _launcher(lines: Iterator[Line], _about: About) -> Iterator[Noted]:
         if match := _EXITED.fullmatch(line.text):
             rank, code = rank_of(match[2]), int(match[3])
             if rank is not None:
-                ended = exited(rank, code, by_launcher=is_ending)
+                signal = code - 128 if 128 < code < 193 else None
+                ended = Exited(rank, None if signal else code, signal, is_ending)
                 if match[5]:
                     ended = ended._replace(server=match[5], physical=int(match[4]))
                 yield Noted(line.number, ended, float(match[1]), not is_ending, rank=rank)

@@ -21,13 +21,17 @@ MAX_HEADINGS = 3
 """Lines of a message that follow an exception without one: MindSpore's begin with headings between rules."""
 _HEAD = "Traceback (most recent call last)"
 _EXCEPTION = re.compile(
-    r"(?P<name>[A-Za-z_][\w.]{0,120}(?:Error|Exception|Exit|Interrupt|Warning|Timeout|Failure|Fault))(?::|$)"
+    r"(?P<name>[A-Za-z_][\w.]{0,120}(?:Error|Exception|Exit|Interrupt|Warning|Timeout|Failure|Fault|(?P<group>Group)))(?::|$)"
 )
+_GUTTER = re.compile(r" {1,40}[|+](?: |(?=-)|$)")
+"""Before each line of a group of exceptions and of its parts."""
 _FRAME = re.compile(r'^ {0,8}File "(?P<file>[^"\n]{1,500})", line (?P<line>[0-9]{1,9})')
 _HEADLESS = re.compile(_FRAME.pattern + ", in ")
 """A frame of a traceback whose first lines were cut off. In dumps of stacks there is no comma after the number."""
 _LIBRARY = re.compile(r"(?:site|dist)-packages/|/lib/python[0-9.]{1,5}/|^<")
 """Files that are not the user's own code."""
+_WAITS = re.compile(r"/torch/(?:distributed|autograd)/|/torch_npu/|/mindspore/(?:common|communication|ops)/")
+"""Files of frameworks in which a rank may wait for others."""
 _RULE = re.compile(r"[-=]{4,}$")
 
 Who = tuple[int | None, int | None, str | None]
@@ -42,16 +46,37 @@ def who(noted: Noted) -> Who:
 def ends_open(lines: Sequence[str]) -> bool:
     """Whether the last lines of a file are the beginning of a traceback: its exception is cut off."""
     heads = [number for number, line in enumerate(lines) if _HEAD in line]
-    return bool(heads) and all(without_prefix(line)[:1] in ("", " ", "\t") for line in lines[heads[-1] + 1 :])
+    return bool(heads) and all(_text(line)[:1] in ("", " ", "\t", "-") for line in lines[heads[-1] + 1 :])
+
+
+def _text(line: str) -> str:
+    return _GUTTER.sub("", without_prefix(line), count=1)
 
 
 class _Traceback(NamedTuple):
-    """A traceback from its first line on: the last frame of the user's own code, then the exception as far as it is."""
+    """A traceback from its first line on: the last frame of the user's own code, then the exception as far as it is.
+
+    `is_group`: it is a group of exceptions, whose first one is awaited. `waits`: see Fault.
+    """
 
     line: int
     frame: str = ""
+    waits: bool = False
     raised: Noted | None = None
     headings: tuple[str, ...] = ()
+    is_group: bool = False
+
+    def below(self, text: str) -> _Traceback:
+        """The traceback with a further frame."""
+        frame = _FRAME.match(text)
+        assert frame is not None
+        if _LIBRARY.search(frame["file"]):
+            return self._replace(waits=self.waits or _WAITS.search(frame["file"]) is not None)
+        return self._replace(frame=f"{PurePath(frame['file']).name}:{frame['line']}", waits=False)
+
+
+def _raised(noted: Noted, exception: re.Match[str]) -> Noted:
+    return noted._replace(fact=of_exception(exception["name"].split(".")[-1], exception.string))
 
 
 class Tracebacks:
@@ -69,7 +94,9 @@ class Tracebacks:
     def take(self, noted: Noted, record: Record) -> bool:
         """Take a line; whether it is an exception, the first line of its traceback that is not indented."""
         process, line = who(noted), noted.line
-        text = without_prefix(record.text)
+        text = _text(record.text)
+        if process in self._open and self._open[process].is_group:
+            return self._part(process, self._open[process], record, text)
         if is_head := _HEAD in text:
             self._close(process)
         if (is_head or (process not in self._open and _HEADLESS.match(text))) and len(self._open) < MAX_OPEN:
@@ -79,16 +106,14 @@ class Tracebacks:
             return False
         if traceback.raised is not None:
             self._heading(process, traceback, text.strip(), line)
-        elif frame := _FRAME.match(text):
-            if not _LIBRARY.search(frame["file"]):
-                at = f"{PurePath(frame['file']).name}:{frame['line']}"
-                self._open[process] = traceback._replace(frame=at)
-        elif text[0] not in " \t|+":
+        elif _FRAME.match(text):
+            self._open[process] = traceback.below(text)
+        elif text[0] not in " \t-":
             del self._open[process]
             if match := _EXCEPTION.match(text):
-                raised = noted._replace(fact=of_exception(match["name"].split(".")[-1], text))
-                self._open[process] = _Traceback(line, traceback.frame, raised)
-                if not text.rstrip().endswith(":"):
+                is_group = bool(match["group"])
+                self._open[process] = traceback._replace(line=line, raised=_raised(noted, match), is_group=is_group)
+                if not (is_group or text.rstrip().endswith(":")):
                     self._close(process)
                 return True
         return False
@@ -101,6 +126,18 @@ class Tracebacks:
             self._close(process)
         faults, self._faults = self._faults, []
         return faults
+
+    def _part(self, process: Who, group: _Traceback, record: Record, text: str) -> bool:
+        """A line below a group of exceptions: the first one of the group tells more than the group."""
+        if _FRAME.match(text):
+            self._open[process] = group.below(text)
+        elif (match := _EXCEPTION.match(text)) and group.raised:
+            self._open[process] = group._replace(raised=_raised(group.raised, match), is_group=bool(match["group"]))
+            if not match["group"]:
+                self._close(process)
+        elif text == without_prefix(record.text):
+            self._close(process)
+        return False
 
     def _heading(self, process: Who, traceback: _Traceback, text: str, line: int) -> None:
         """A line after an exception without a message: a rule, a heading, or the message."""
@@ -123,4 +160,5 @@ class Tracebacks:
         if traceback.headings:
             name = fault.text.strip().rstrip(":")
             fault = of_exception(name.split(".")[-1], f"{name}: {': '.join(traceback.headings)}")
-        self._faults.append(traceback.raised._replace(fact=fault._replace(raised_at=traceback.frame)))
+        fault = fault._replace(raised_at=traceback.frame, waits=traceback.waits)
+        self._faults.append(traceback.raised._replace(fact=fault))

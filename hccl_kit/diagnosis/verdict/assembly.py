@@ -47,7 +47,6 @@ def assemble(evidence: Evidence, table: RankTable | None = None) -> Job:
     cut = unknown | {file.process for file in evidence.files if file.cut or file.process not in of_host}
     groups = {process: _groups(events, names) for process, events in by_process.items()}
     old = other_runs(by_process, groups, {event.process.worker for event in launcher if event.is_error})
-    old |= recorded.left_out
     by_process = {process: events for process, events in by_process.items() if process not in old}
     groups = {process: groups[process] for process in by_process}
     world, size = _world(by_process.values(), groups.values(), names)

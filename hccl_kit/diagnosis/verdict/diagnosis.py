@@ -68,6 +68,7 @@ class Diagnosis(NamedTuple):
     `where` says what they are together. `supports` and `contradicts` are sentences. `clock_offsets` are the seconds by
     which the clock of a server is ahead of the others, negative if it is behind. `last` is the time of the last line
     that was read, of any rank. `blame` is None unless it is clear, and the same for all that may be the first.
+    `files` are those of the run that was judged.
     """
 
     certainty: Certainty
@@ -87,6 +88,7 @@ class Diagnosis(NamedTuple):
     last: float | None = None
     where: Where | None = None
     blame: Blame | None = None
+    files: frozenset[str] = frozenset()
 
 
 def where(suspects: Sequence[Suspect], everyone: Iterable[Suspect]) -> Where:

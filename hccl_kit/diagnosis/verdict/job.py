@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from signal import SIGTERM
@@ -83,6 +83,15 @@ class Rank:
 def stated(ranks: Iterable[Rank], kind: type[_Kind]) -> list[tuple[Rank, Event, _Kind]]:
     """The facts of this kind that ranks state, in the order of the ranks and of their lines."""
     return [(rank, event, event.fact) for rank in ranks for event in rank.events if isinstance(event.fact, kind)]
+
+
+def holders(ranks: Iterable[Rank], names: Container[str]) -> dict[str, dict[str, dict[Suspect, Event]]]:
+    """The ranks that have each value of these settings, each with the line that states it."""
+    values: dict[str, dict[str, dict[Suspect, Event]]] = defaultdict(lambda: defaultdict(dict))
+    for rank, event, fact in stated(ranks, facts.Setting):
+        if fact.name in names:
+            values[fact.name][fact.value].setdefault(rank.suspect, event)
+    return values
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from hccl_kit.base.message import Message
 from hccl_kit.base.wording import clauses
-from hccl_kit.diagnosis.facts import Evidence, Place, ProgramEnded, Setting
+from hccl_kit.diagnosis.facts import Evidence, Place, ProgramEnded
 from hccl_kit.diagnosis.verdict.assembly import assemble
 from hccl_kit.diagnosis.verdict.causes import cause_of
 from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause
@@ -14,9 +14,10 @@ from hccl_kit.diagnosis.verdict.causes.unknown import if_known, with_next_step
 from hccl_kit.diagnosis.verdict.clocks import AGREEMENT, Clocks, apart, estimate
 from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis, FirstFault, Moment, RankLine, Wait, where
 from hccl_kit.diagnosis.verdict.endings import ended
-from hccl_kit.diagnosis.verdict.job import Job, Rank
+from hccl_kit.diagnosis.verdict.job import Job, Rank, holders
 from hccl_kit.diagnosis.verdict.names import phrase
 from hccl_kit.diagnosis.verdict.records import Record
+from hccl_kit.diagnosis.verdict.run_folders import of_last_run
 from hccl_kit.diagnosis.verdict.runs import with_times
 from hccl_kit.diagnosis.verdict.waits import WAITING, cascade, waits
 from hccl_kit.table.model import RankTable
@@ -27,7 +28,8 @@ _COMPARED = ("HCCL_CONNECT_TIMEOUT", "HCCL_EXEC_TIMEOUT", "HCCL_IF_BASE_PORT", "
 
 def judge(evidence: Evidence, table: RankTable | None = None) -> Diagnosis:
     """Who broke the job, as far as the evidence tells."""
-    job = assemble(evidence, table)
+    of_run, of_other_runs = of_last_run(evidence)
+    job = assemble(of_run, table)
     case = Case(job, waits(job), estimate(job))
     cause = with_next_step(case, if_known(case, cause_of(case)))
     fault = _first_fault(cause)
@@ -52,8 +54,9 @@ def judge(evidence: Evidence, table: RankTable | None = None) -> Diagnosis:
         notes=(*_note_on_ends(ends), *_differences(job), *evidence.notes),
         where=where(suspects, job.everyone) if fault else None,
         blame=cause.blame,
+        files=frozenset(file.file for file in of_run.files if file.process not in job.left_out),
     )
-    return with_times(diagnosis, evidence, job.left_out)
+    return with_times(diagnosis, evidence, job.left_out | of_other_runs)
 
 
 def _first_fault(cause: Cause) -> FirstFault | None:
@@ -85,16 +88,11 @@ def _note_on_ends(ends: Clocks) -> tuple[str, ...]:
 
 def _differences(job: Job) -> tuple[str, ...]:
     """Settings that differ between ranks."""
-    holders: dict[str, dict[str, list[object]]] = {}
-    for rank in job.ranks:
-        for event in rank.events:
-            if isinstance(event.fact, Setting) and event.fact.name in _COMPARED:
-                holders.setdefault(event.fact.name, {}).setdefault(event.fact.value, []).append(rank.suspect)
     return tuple(
         Message(
             "diagnosis.differs", "{name} differs between ranks: {values}", name=name, values=clauses(sorted(values))
         )
-        for name, values in holders.items()
+        for name, values in holders(job.ranks, _COMPARED).items()
         if len(values) > 1
     )
 

@@ -1,10 +1,10 @@
-"""What the recorders of a rank kept of it, of the last start of the last run: its collectives, its life and its end."""
+"""What the recorders of a rank kept of it: its collectives, its life and its end."""
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePath
@@ -15,7 +15,6 @@ from hccl_kit.diagnosis.errors.pytorch import MISMATCH
 from hccl_kit.diagnosis.facts import MAX_RANK, Event, Evidence, Exited, LogFile, Process, ProgramEnded
 
 _RECORD = re.compile(r"facts_([0-9]{1,7})\.jsonl")
-_RESTART = re.compile(r"restart_([0-9]{1,7})")
 _OF_RANK = (facts.Step, facts.Collective, facts.Traced, facts.Dumped, facts.Alive, facts.ProgramEnded, facts.Exited)
 _OF_JOB = (facts.JobEnding, facts.ProcessStopped, facts.ServerLost, facts.Oversized)
 
@@ -24,30 +23,23 @@ class Records(NamedTuple):
     """The records by rank, each with the process that has left it.
 
     `size`: the number of ranks, None if no record names it. `members`: those of process groups. `notes`: what launchers
-    and gloo report. `left_out`: processes of earlier runs.
+    and gloo report.
     """
 
     ranks: Mapping[int, tuple[Process, Record]]
     size: int | None
     members: Mapping[str, frozenset[int]]
     notes: tuple[Event, ...]
-    left_out: frozenset[Process]
 
 
 def records(evidence: Evidence) -> Records:
     """The records; of no rank if none of them can be read."""
     events = [event for event in evidence.events if _is_of_recorder(event)]
-    older = _older_runs(events)
-    left_out = frozenset(event.process for event in events if _folder(event.place.file) in older)
-    events = [event for event in events if _folder(event.place.file) not in older]
-    attempt = max((_attempt(event.place.file) for event in events), default=0)
-    events = [event for event in events if _attempt(event.place.file) == attempt]
-    files = [file for file in evidence.files if _attempt(file.file) == attempt and _folder(file.file) not in older]
     by_rank: dict[int, list[Event]] = defaultdict(list)
     for event in events:
         if isinstance(event.fact, (facts.Joined, *_OF_RANK)) and event.fact.rank < MAX_RANK:
             by_rank[event.fact.rank].append(event)
-    cut = dict(_cut(files))
+    cut = dict(_cut(evidence.files))
     processes = {rank: event.process for rank, events in by_rank.items() for event in events if _is_record(event)}
     ranks = {rank: (process, _record(by_rank[rank], is_cut=rank in cut)) for rank, process in (processes | cut).items()}
     if all(record.is_cut and not record.streams for _, record in ranks.values()):
@@ -61,7 +53,6 @@ def records(evidence: Evidence) -> Records:
             if isinstance(event.fact, facts.Traced) and event.fact.members
         },
         tuple(event for event in events if isinstance(event.fact, (*_OF_JOB, facts.Fault))),
-        left_out,
     )
 
 
@@ -97,36 +88,6 @@ def _cut(files: Iterable[LogFile]) -> Iterator[tuple[int, Process]]:
         name = _RECORD.fullmatch(PurePath(file.file).name)
         if name and file.cut and int(name[1]) < MAX_RANK:
             yield int(name[1]), file.process
-
-
-def _older_runs(events: Iterable[Event]) -> Set[str]:
-    """Folders with the record of a rank that a folder of a later start has too: they are of earlier runs."""
-    starts: dict[str, float] = {}
-    ranks: dict[str, set[int]] = defaultdict(set)
-    for event in events:
-        if isinstance(event.fact, facts.Joined) and event.time is not None:
-            folder = _folder(event.place.file)
-            starts[folder] = max(event.time, starts.get(folder, 0.0))
-            ranks[folder].add(event.fact.rank)
-    taken: set[int] = set()
-    older: set[str] = set()
-    for folder in sorted(starts, key=lambda folder: -starts[folder]):
-        if taken.isdisjoint(ranks[folder]):
-            taken |= ranks[folder]
-        else:
-            older.add(folder)
-    return older
-
-
-def _folder(file: str) -> str:
-    """The folder of the run, of all its starts."""
-    folder = PurePath(file).parent
-    return str(folder.parent if _attempt(file) else folder)
-
-
-def _attempt(file: str) -> int:
-    restart = _RESTART.fullmatch(PurePath(file).parent.name)
-    return int(restart[1]) if restart else 0
 
 
 def _record(events: list[Event], *, is_cut: bool) -> Record:

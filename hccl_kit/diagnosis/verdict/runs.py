@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
-from itertools import pairwise
 from typing import NamedTuple
 
 from hccl_kit.base.message import Message
@@ -106,8 +105,13 @@ def _span(events: Sequence[Event]) -> Written | None:
     times = [event.time for event in events if event.time is not None]
     if not times:
         return None
+    return Written(min(times), max(times), has_failure(events))
+
+
+def has_failure(events: Sequence[Event]) -> bool:
+    """Whether there is an error after which no process joined a communicator or trained."""
     work = Work.of(events)
-    return Written(min(times), max(times), any(event.is_error and not work.is_after(event) for event in events))
+    return any(event.is_error and not work.is_after(event) for event in events)
 
 
 def _by_worker(run: Iterable[Process], spans: Mapping[Process, Written]) -> dict[str, Written]:
@@ -227,11 +231,9 @@ def _is_named(process: Process) -> bool:
 
 def _parts(process: Process, times: list[float]) -> list[Span]:
     """The span of a process; several if it stands for all that a log names no process for."""
-    times.sort()
-    if not times or _is_named(process):
-        return [(times[0], times[-1])] if times else []
-    cuts = [0, *(n for n, (before, after) in enumerate(pairwise(times), 1) if after - before > DAY), len(times)]
-    return [(times[start], times[end - 1]) for start, end in pairwise(cuts)]
+    if _is_named(process):
+        return [(min(times), max(times))] if times else []
+    return _merged([(time, time) for time in times], DAY)
 
 
 def _merged(spans: list[Span], gap: float) -> list[Span]:

@@ -115,9 +115,11 @@ def known_launcher(name: str) -> str:
 def emit(launcher: str, plan: LaunchPlan, table: TableFile, **options: object) -> tuple[LaunchFile, ...]:
     """The files that start `plan`.
 
-    Raises KitError if there is no such launcher, an option is not accepted, or the plan lacks a command.
+    Raises KitError if there is no such launcher, an option is not accepted, the plan lacks a command, or the table is
+    named with a folder.
     """
     row = LAUNCHERS[known_launcher(launcher)]
+    table.assert_is_name()
     if not plan.command and not row.takes_command:
         raise KitError("launch.emitters.no-command", "the plan has no command for the ranks")
     assert_accepted(row.options, options)

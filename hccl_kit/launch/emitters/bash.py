@@ -102,7 +102,8 @@ def _header(plan: LaunchPlan, table: TableFile, name: str) -> list[str]:
 
 def _command(plan: LaunchPlan) -> list[str]:
     """Set hk_command, from the plan or from the arguments. Options of `hccl-kit run` are refused."""
-    run = f"hccl-kit run $hk_table {'$*' if len(plan.nodes) == 1 else '--ssh'} -- COMMAND"
+    options = "${*:+ $*}" if len(plan.nodes) == 1 else " --ssh"
+    run = f"hccl-kit run $hk_table{options} -- COMMAND"
     if plan.command:
         return [
             "case ${1%%=*} in # arguments of such a name follow --",

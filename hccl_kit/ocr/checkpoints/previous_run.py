@@ -184,7 +184,7 @@ def _is_one_of(source: Path | bool, paths: Iterable[Path]) -> bool:
 
 def _new_folder(folder: Path) -> Path:
     number = 1
-    while (aside := folder / f"earlier_{number}").exists():
+    while (aside := folder / f"earlier_{number}").exists() or aside.is_symlink():  # it may lead nowhere
         number += 1
     aside.mkdir()
     return aside

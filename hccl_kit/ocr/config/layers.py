@@ -21,6 +21,7 @@ from hccl_kit.ocr.config.yaml_text import dotted, value_at
 from hccl_kit.table.pointer import Pointer
 
 MAX_BYTES = 1 << 20
+MAX_FILES = 32
 BASE, COMMON = "__base__", "common"
 BEST = "best.ckpt"
 """The best weights of a run, in its folder."""
@@ -161,11 +162,20 @@ class Parts:
             optimizer["opt"] = optimizer["opt"].lower()  # SGD
 
 
-def read(path: Path, above: tuple[Path, ...] = ()) -> Parts:
+def read(path: Path, above: tuple[Path, ...] = (), count: Iterator[int] | None = None) -> Parts:
     """A file applied on top of those that it names as `__base__`: paths from its folder, or names of shipped files.
 
     `above` are the files that extend it. Raises KitError with the line of a mistake, or if a file extends itself.
     """
+    count = count or iter(range(MAX_FILES))
+    if next(count, None) is None:
+        raise KitError(
+            "ocr.layers.extends-files",
+            "{above} extends more than {max_files} files by {base}",
+            above=above[0],
+            max_files=MAX_FILES,
+            base=BASE,
+        )
     extending = _read_one(path)
     if BASE not in extending.values:
         return extending
@@ -186,7 +196,7 @@ def read(path: Path, above: tuple[Path, ...] = ()) -> Parts:
         if os.path.realpath(base) in map(os.path.realpath, (*above, path)):
             raise KitError("ocr.layers.extends-itself", "{line}: {base} extends itself", line=line, base=base)
         try:
-            parts.merge(read(base, (*above, path)))
+            parts.merge(read(base, (*above, path), count))
         except KitError as error:
             raise KitError(
                 "ocr.layers.reason", "{line}: {reason}", hint=error.hint, line=line, reason=error.message

@@ -19,7 +19,9 @@ import platform
 import re
 import shlex
 import shutil
+import struct
 import subprocess
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -81,10 +83,12 @@ OPTIONS = ("-std=c++17", "-O2", "-shared", "-fPIC", "-Wl,--no-undefined")
 LIBRARIES = ("libdnnl.so.3", "libmindspore_core.so", "plugin/libmindspore_ops_cpu.so")
 """The libraries in MindSpore's folder lib that it calls: oneDNN, and two for MindSpore's threads."""
 TIMEOUT = 600
+"""Seconds in which there must be a library, the wait for another process included: or eight ranks would wait for a
+compiler that hangs one after the other."""
 
 
 def library(folder: Path, environ: Mapping[str, str]) -> Path:
-    """The library for this MindSpore in `folder`, compiled if it is not there yet.
+    """The library for this MindSpore in `folder`, compiled if it is not there yet, or cut.
 
     CXX names the compiler if it is set; later runs need none. Raises KitError if operators.cpp is not made for this
     MindSpore or its oneDNN, there is no compiler, it fails, or others may write into the folder.
@@ -102,7 +106,7 @@ def library(folder: Path, environ: Mapping[str, str]) -> Path:
         )
     try:
         make_private(folder)
-        if not path.is_file():
+        if not _is_whole(path):
             assert_onednn(called[0])
             _compile((*_compiler(environ), *OPTIONS), called, path, environ)
     except OSError as error:
@@ -155,19 +159,34 @@ def _compiler(environ: Mapping[str, str]) -> Sequence[str]:
     )
 
 
+def _is_whole(path: Path) -> bool:
+    """Whether it is there up to the table of sections at its end: a cut one is loaded, and SIGBUS ends the process."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        header, size = file.read(64), os.fstat(file.fileno()).st_size
+    if len(header) < 64 or not header.startswith(b"\x7fELF"):
+        return False
+    (start,), (length, number) = struct.unpack_from("=Q", header, 40), struct.unpack_from("=HH", header, 58)
+    return int(start + length * number) <= size
+
+
 def _compile(command: Sequence[str], called: Sequence[Path], path: Path, environ: Mapping[str, str]) -> None:
     """Write the library to `path`; processes that need it at the same time wait for the first one."""
+    end = time.monotonic() + TIMEOUT
     descriptor = os.open(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         with suppress(OSError):  # on a file system without locks, each process compiles
             fcntl.flock(descriptor, fcntl.LOCK_EX)
-        if not path.is_file():
-            _run_compiler(command, called, path, environ)
+        if not _is_whole(path):
+            _run_compiler(command, called, path, environ, end)
     finally:
         os.close(descriptor)
 
 
-def _run_compiler(command: Sequence[str], called: Sequence[Path], path: Path, environ: Mapping[str, str]) -> None:
+def _run_compiler(
+    command: Sequence[str], called: Sequence[Path], path: Path, environ: Mapping[str, str], end: float
+) -> None:
     made = beside(path)
     sweep(path.parent)
     folders = dict.fromkeys(f"-Wl,-rpath,{file.parent}" for file in called)
@@ -178,7 +197,7 @@ def _run_compiler(command: Sequence[str], called: Sequence[Path], path: Path, en
             check=False,
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            timeout=TIMEOUT,
+            timeout=max(0.0, end - time.monotonic()),
             env={**environ, "LC_ALL": "C"},  # _reason parses its messages
         )
         if done.returncode:
@@ -190,8 +209,6 @@ def _run_compiler(command: Sequence[str], called: Sequence[Path], path: Path, en
                 source=SOURCE.name,
                 reason=printable(reason[:200]),
             )
-        with made.open("rb") as file:
-            os.fsync(file.fileno())  # a library that a power failure has cut would end each process by SIGBUS
         made.rename(path)
     except subprocess.TimeoutExpired as error:
         raise KitError(

@@ -31,7 +31,7 @@ says: {n} of
 fix: say: no
 """
     row = KnownError("two cards did not connect", "pointer", ("EI0006", "EI0010"), ("a{1,3}b", "c"), vague=True)
-    assert known(text, stage="start") == row._replace(says=("{n} of two",), fix="say: no", stage="start")
+    assert known(text) == row._replace(says=("{n} of two",), fix="say: no")
     with pytest.raises(ValueError, match="causes: none"):
         known("cause\nwhat it is\ncauses: none\n")
 

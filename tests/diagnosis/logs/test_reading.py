@@ -558,6 +558,22 @@ def test_an_exception_has_its_last_frame_of_the_users_own_code_and_a_message_of_
     ]
 
 
+def test_of_a_group_of_exceptions_the_first_one_counts(tmp_path: Path) -> None:
+    log = (
+        '  + Exception Group Traceback (most recent call last):\n  |   File "/job/main.py", line 9, in <module>\n'
+        "  | ExceptionGroup: unhandled errors in a TaskGroup (2 sub-exceptions)\n"
+        "  +-+---------------- 1 ----------------\n    | Traceback (most recent call last):\n"
+        '    |   File "/job/data.py", line 3, in load\n    | ValueError: bad label\n'
+        "    +---------------- 2 ----------------\n    | KeyError: 'y'\n"
+        "    +------------------------------------\n"
+    )
+    write(tmp_path / "rank_3.log", log)
+    evidence = read([tmp_path])
+    faults = [event.fact for event in evidence.events if isinstance(event.fact, Fault)]
+    assert [(fault.text, fault.raised_at) for fault in faults] == [("ValueError: bad label", "data.py:3")]
+    assert [file.has_error for file in evidence.files] == [False]
+
+
 def test_equal_pids_of_several_hosts_in_one_file_are_several_processes(tmp_path: Path) -> None:
     lines = "Traceback (most recent call last):\n", '  File "a.py", line 1\n', "ValueError: no\n"
     prefixes = ("[pod/job-0/main] (Worker pid=5) ", "[pod/job-1/main] (Worker pid=5) ")

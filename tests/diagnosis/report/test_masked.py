@@ -10,6 +10,7 @@ from hccl_kit.diagnosis.report.json_form import as_json
 from hccl_kit.diagnosis.report.masked import masked
 from hccl_kit.diagnosis.report.text import as_text
 from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis, Suspect
+from tests.diagnosis.answers import fault_of
 from tests.diagnosis.report.diagnoses import diagnoses, port_taken
 
 
@@ -32,8 +33,7 @@ def test_addresses_are_masked_and_equal_ones_stay_equal() -> None:
     shown = forms(port_taken())
     assert "10.0.0" not in shown
     hidden = masked(port_taken())
-    assert hidden.first_fault
-    server = hidden.first_fault.suspect.server
+    server = fault_of(hidden).suspect.server
     assert server
     assert server == hidden.suspects[0].server
     assert server in hidden.fix

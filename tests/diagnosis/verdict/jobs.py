@@ -30,6 +30,7 @@ class Logs:
 
     def __init__(self, size: int, *, joined: bool = True, without: Iterable[int] = ()) -> None:
         self.size = size
+        self._cut: set[int] = set()
         self._lines: dict[int, list[tuple[float | None, bool, Fact]]] = {}
         for rank in sorted(set(range(size)) - set(without)):
             self._lines[rank] = []
@@ -51,6 +52,11 @@ class Logs:
         """Add a line of level ERROR."""
         return self.say(rank, time, fact, error=True)
 
+    def cut(self, *ranks: int) -> Logs:
+        """The ends of the logs of these ranks are missing."""
+        self._cut.update(ranks)
+        return self
+
     def evidence(self) -> Evidence:
         """The evidence as a reader returns it."""
         files, events = [], []
@@ -58,7 +64,8 @@ class Logs:
             process = Process(f"node-{rank // CARDS}", 100 + rank)
             name = f"{process.worker}/debug/plog/plog-{process.pid}_20260101.log"
             times = [time for time, *_ in lines if time is not None]
-            files.append(LogFile(process, name, 1, min(times, default=None), max(times, default=None)))
+            cut = "ends in a line" if rank in self._cut else None
+            files.append(LogFile(process, name, 1, min(times, default=None), max(times, default=None), cut))
             for number, (time, error, fact) in enumerate(lines, 1):
                 events.append(Event(process, Place(name, number), time, error, fact))
         return Evidence(tuple(files), tuple(events))

@@ -36,6 +36,7 @@ from hccl_kit.diagnosis.facts import (
 )
 from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis
 from hccl_kit.diagnosis.verdict.judge import judge
+from tests.diagnosis.answers import fault_of, named
 from tests.diagnosis.verdict.jobs import (
     GAVE_UP,
     GROUP,
@@ -67,15 +68,9 @@ def of(logs: Logs) -> Diagnosis:
     return judge(logs.evidence())
 
 
-def named(diagnosis: Diagnosis) -> int | None:
-    assert diagnosis.first_fault is not None, diagnosis.reason
-    return diagnosis.first_fault.suspect.rank
-
-
 def test_names_a_rank_whose_port_is_in_use() -> None:
     diagnosis = of(port_taken())
-    assert diagnosis.first_fault is not None
-    assert (diagnosis.first_fault.code, diagnosis.first_fault.kind) == (
+    assert (fault_of(diagnosis).code, fault_of(diagnosis).kind) == (
         "EI0020",
         "could not listen on port 16666, it is taken",
     )
@@ -173,8 +168,7 @@ def test_errors_without_a_time_are_ordered_by_the_ends_that_launchers_saw() -> N
         ]
         files = [LogFile(event.process, event.place.file, 1, event.time, event.time) for event in ends]
         both = evidence._replace(files=(*evidence.files, *files), events=(*evidence.events, *ends))
-        fault = judge(both).first_fault
-        assert (fault.suspect.rank if fault else None) == first, seconds
+        assert named(judge(both)) == first, seconds
 
 
 def test_of_a_process_without_a_rank_the_waits_tell_whether_it_was_first() -> None:
@@ -186,23 +180,20 @@ def test_of_a_process_without_a_rank_the_waits_tell_whether_it_was_first() -> No
         name = "node-0/debug/plog/plog-999_20260101.log"
         event = Event(nameless, Place(name, 1), START + 1, True, ERROR._replace(text="ValueError: another"))
         files = (*evidence.files, LogFile(nameless, name, 1, START + 1, START + 1))
-        fault = judge(evidence._replace(files=files, events=(*evidence.events, event))).first_fault
-        assert (fault.suspect.rank if fault else None) == (3 if waits else None)
+        assert named(judge(evidence._replace(files=files, events=(*evidence.events, event)))) == (3 if waits else None)
 
 
 def test_ranks_without_a_log_that_a_launcher_saw_end_later_did_not_fail_before() -> None:
     for later, first in ((range(1, 4), 0), ((), None)):
         logs = Logs(4, without=range(1, 4)).fail(0, JOINED + 100, ERROR)
         exits = [Exited(0, 1, None, is_first=True), *(Exited(rank, None, 15) for rank in later)]
-        fault = launched(logs, *exits).first_fault
-        assert (fault.suspect.rank if fault else None) == first
+        assert named(launched(logs, *exits)) == first
 
 
 def test_names_a_rank_whose_launcher_reports_a_kill() -> None:
     diagnosis = launched(Logs(4), Exited(3, None, 9), Exited(1, 1, None))
     assert named(diagnosis) == 3
-    assert diagnosis.first_fault is not None
-    assert diagnosis.first_fault.kind == "was killed by SIGKILL (perhaps by the out-of-memory killer)"
+    assert fault_of(diagnosis).kind == "was killed by SIGKILL (perhaps by the out-of-memory killer)"
 
 
 def test_the_first_exit_may_be_that_of_a_victim() -> None:
@@ -244,8 +235,7 @@ def test_names_the_rank_with_another_release() -> None:
         logs.fail(rank, JOINED + 1, VersionMismatch(own, other))
     assert named(of(logs)) == 2
     one_end = of(Logs(2).fail(0, JOINED, VersionMismatch("1", "2")))
-    assert one_end.first_fault is not None
-    assert one_end.first_fault.kind == "run different releases of HCCL: 1 and 2"
+    assert fault_of(one_end).kind == "run different releases of HCCL: 1 and 2"
 
 
 def test_names_the_rank_with_other_arguments() -> None:
@@ -298,8 +288,7 @@ def test_the_only_rank_that_left_no_line_has_the_argument_that_no_other_has(
     logs = Logs(4, without=lost)
     for rank in set(range(4)) - set(lost):
         logs.fail(rank, JOINED + 1, ArgumentMismatch("count", "8", "4"))
-    fault = of(logs).first_fault
-    assert (fault.suspect.rank if fault else None) == odd
+    assert named(of(logs)) == odd
 
 
 def test_a_number_in_another_communicator_is_not_a_rank_of_the_job() -> None:
@@ -331,10 +320,7 @@ def test_of_several_ends_the_one_that_many_ranks_wait_for_is_named(waiters: tupl
     for rank in waiters:
         unlinked(logs, rank, [6])
     unlinked(unlinked(logs, 3, [2]), 1, [0])
-    evidence = logs.evidence()
-    files = [one._replace(cut="ends in a line") if one.process.pid in (100, 102) else one for one in evidence.files]
-    fault = judge(evidence._replace(files=tuple(files))).first_fault
-    assert (fault.suspect.rank if fault else None) == end
+    assert named(of(logs.cut(0, 2))) == end
 
 
 @pytest.mark.parametrize(("lost", "is_cut", "first"), [((4, 5), False, 6), ((4, 5), True, None), ((6,), False, 6)])
@@ -345,10 +331,7 @@ def test_a_rank_that_gave_no_sign_is_named_although_logs_are_lost_if_the_others_
     logs = Logs(8, without=lost)
     for rank in set(range(8)) - {6, *lost}:
         logs.fail(rank, STUCK, stuck(8, rank))
-    evidence = logs.evidence()
-    files = [one._replace(cut="ends in a line") if is_cut and one.process.pid == 100 else one for one in evidence.files]
-    fault = judge(evidence._replace(files=tuple(files))).first_fault
-    assert (fault.suspect.rank if fault else None) == first
+    assert named(of(logs.cut(0) if is_cut else logs)) == first
 
 
 def test_a_rank_whose_cut_log_may_have_lost_its_release_is_one_of_those_named() -> None:
@@ -356,22 +339,17 @@ def test_a_rank_whose_cut_log_may_have_lost_its_release_is_one_of_those_named() 
     logs = Logs(8).fail(7, STUCK, stuck(8, 7))
     for rank in (4, 5, 6):
         logs.fail(rank, JOINED + 1, VersionMismatch("8.5", "8.3"))
-    evidence = logs.evidence()
-    files = [file._replace(cut="ends in a line") if file.process.pid == 107 else file for file in evidence.files]
-    suspects = judge(evidence._replace(files=tuple(files))).suspects
-    assert {suspect.rank for suspect in suspects} == {4, 5, 6, 7}
+    assert {suspect.rank for suspect in of(logs.cut(7)).suspects} == {4, 5, 6, 7}
 
 
 @pytest.mark.parametrize(("seconds", "first"), [(30, None), (90, 1)])
 def test_a_rank_that_its_launcher_saw_end_before_may_have_failed_first(seconds: float, first: int | None) -> None:
     """The log of rank 5 is cut."""
-    evidence = Logs(8).fail(1, JOINED + 60, ERROR).evidence()
-    files = [one._replace(cut="ends in a line") if one.process.pid == 105 else one for one in evidence.files]
+    evidence = Logs(8).fail(1, JOINED + 60, ERROR).cut(5).evidence()
     launcher = Process("node-1", None)
     end = Event(launcher, Place("node-1/launcher.log", 1), JOINED + seconds, True, Exited(5, 1, None, is_first=True))
-    files.append(LogFile(launcher, end.place.file, 1, end.time, end.time))
-    fault = judge(evidence._replace(files=tuple(files), events=(*evidence.events, end))).first_fault
-    assert (fault.suspect.rank if fault else None) == first
+    files = (*evidence.files, LogFile(launcher, end.place.file, 1, end.time, end.time))
+    assert named(judge(evidence._replace(files=files, events=(*evidence.events, end)))) == first
 
 
 def test_an_unknown_error_counts_if_a_launcher_saw_the_process_end_soon_after_it() -> None:
@@ -383,7 +361,7 @@ def test_all_lost_cards_of_a_host_without_logs_are_that_host() -> None:
     for rank in range(4):
         logs.say(rank, JOINED + 140, heard(4)).say(rank, JOINED + 140, heard(5)).fail(rank, STUCK, stuck(8, rank))
     diagnosis = of(logs)
-    assert diagnosis.first_fault is not None
+    assert fault_of(diagnosis).suspect.server == host(4)
     assert {one.server for one in diagnosis.suspects} == {host(4)}
 
 
@@ -457,8 +435,7 @@ def test_of_two_ranks_that_are_lost_soon_after_each_other_none_is_the_first(seco
         logs.say(rank, JOINED + 140, heard(1)).say(rank, JOINED + 140 + seconds, heard(6))
         logs.fail(rank, STUCK, stuck(8, rank))
         logs.fail(rank, STUCK + 1, heard(1)._replace(is_verdict=True, arrival=JOINED + 140))
-    fault = of(logs).first_fault
-    assert (fault.suspect.rank if fault else None) == first
+    assert named(of(logs)) == first
 
 
 @pytest.mark.parametrize("seconds", [1, 60, 3600])
@@ -500,8 +477,7 @@ def test_tls_that_differs_on_half_of_the_cards_is_of_all_ranks() -> None:
 
 def test_a_variable_that_differs_is_named_with_both_values() -> None:
     diagnosis = of(another_algorithm())
-    assert diagnosis.first_fault is not None
-    assert diagnosis.first_fault.kind == "has HCCL_ALGO level0:NA;level1:ring, unlike 8 others with unset"
+    assert fault_of(diagnosis).kind == "has HCCL_ALGO level0:NA;level1:ring, unlike 8 others with unset"
     assert "env TABLE --check" in diagnosis.fix
 
 
@@ -574,11 +550,8 @@ def test_ranks_of_one_server_are_of_one_even_if_a_log_does_not_name_it() -> None
 
 
 def test_a_log_without_a_server_name_does_not_count_as_a_server() -> None:
-    evidence = cut_off().evidence()
-    (file,) = (one for one in evidence.files if one.process.pid == 105)
-    files = tuple(one._replace(cut="ends in a line") if one == file else one for one in evidence.files)
-    assert judge(evidence._replace(files=files)).certainty == "cannot_tell"
-    assert judge(evidence).certainty == "likely"
+    assert of(cut_off().cut(5)).certainty == "cannot_tell"
+    assert of(cut_off()).certainty == "likely"
 
 
 def test_of_two_servers_with_broken_links_between_them_both_are_named() -> None:
@@ -586,9 +559,8 @@ def test_of_two_servers_with_broken_links_between_them_both_are_named() -> None:
     for rank in range(8):
         unlinked(logs, rank, [(rank + 4) % 8])
     diagnosis = of(logs)
-    assert diagnosis.first_fault is not None
     assert diagnosis.where == "all"
-    assert diagnosis.first_fault.kind.endswith("one of 10.1.0.0 and 10.1.0.1 is cut off from the network")
+    assert fault_of(diagnosis).kind.endswith("one of 10.1.0.0 and 10.1.0.1 is cut off from the network")
 
 
 def test_a_host_with_an_address_that_no_other_one_reaches_is_named() -> None:
@@ -608,8 +580,7 @@ def test_a_host_none_of_whose_ranks_waits_is_named() -> None:
     for rank in range(4):
         logs.fail(rank, STUCK, stuck(8, rank, rank + 4))
     diagnosis = of(logs)
-    assert diagnosis.first_fault is not None
-    assert (diagnosis.where, diagnosis.first_fault.suspect.server, diagnosis.certainty) == ("host", host(4), "likely")
+    assert (diagnosis.where, fault_of(diagnosis).suspect.server, diagnosis.certainty) == ("host", host(4), "likely")
 
 
 @pytest.mark.parametrize("seconds, late", [(2, True), (125, False)])
@@ -631,8 +602,7 @@ def test_two_stages_of_a_pipeline_that_both_receive_are_named_and_other_stages_a
         logs.fail(rank, STUCK, receiving(rank, awaited, 10 + rank))
     diagnosis = of(logs)
     assert (diagnosis.where, [one.rank for one in diagnosis.suspects]) == ("pair", [1, 2])
-    assert diagnosis.first_fault is not None
-    assert "Receive" in diagnosis.first_fault.kind
+    assert "Receive" in fault_of(diagnosis).kind
 
 
 @pytest.mark.parametrize("awaited", [None, "local"])
@@ -654,8 +624,7 @@ def test_a_wait_for_a_task_of_its_own_card_is_the_end_of_all_waits() -> None:
 
 def test_names_a_rank_that_is_behind() -> None:
     diagnosis = of(behind())
-    assert diagnosis.first_fault is not None
-    assert diagnosis.first_fault.kind.startswith("is behind the others: at number ")
+    assert fault_of(diagnosis).kind.startswith("is behind the others: at number ")
 
 
 def test_names_the_rank_with_another_element_count() -> None:
@@ -724,8 +693,7 @@ def test_uses_the_timeout_that_was_set() -> None:
 
 def test_names_the_rank_at_the_end_of_all_chains() -> None:
     diagnosis = of(never_entered())
-    assert diagnosis.first_fault is not None
-    assert diagnosis.first_fault.kind == "never entered the operator that all others wait in"
+    assert fault_of(diagnosis).kind == "never entered the operator that all others wait in"
     assert "--pid 106" in diagnosis.fix
     assert len(diagnosis.cascade) == 7
 
@@ -736,10 +704,7 @@ def test_a_cut_log_is_the_end_only_if_all_wait_for_it_directly() -> None:
         if named_rank:
             for rank in range(3):
                 unlinked(logs, rank, [end])
-        evidence = logs.evidence()
-        files = [one._replace(cut="ends in a line") if one.process.pid == 100 + end else one for one in evidence.files]
-        fault = judge(evidence._replace(files=tuple(files))).first_fault
-        assert (fault.suspect.rank if fault else None) == named_rank
+        assert named(of(logs.cut(end))) == named_rank
 
 
 def test_two_ends_of_chains_are_both_suspects() -> None:
@@ -801,8 +766,7 @@ def test_a_program_that_fails_on_every_rank_is_named_instead_of_a_rank() -> None
         logs.fail(rank, START + 1, Fault(None, "PYTHON", "TypeError", "TypeError: f() takes 0 arguments"))
     found = judge(logs.evidence())
     assert (found.where, found.certainty, len(found.suspects)) == ("all", "likely", 4)
-    assert found.first_fault is not None
-    assert found.first_fault.kind.endswith("so the program is the cause: TypeError: f() takes 0 arguments")
+    assert fault_of(found).kind.endswith("so the program is the cause: TypeError: f() takes 0 arguments")
     assert "every rank has this error" in found.fix
 
 

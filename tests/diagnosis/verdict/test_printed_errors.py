@@ -7,6 +7,7 @@ import pytest
 from hccl_kit import Card, Host, diagnose, generate_cluster
 from hccl_kit.diagnosis.report.text import as_text
 from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis
+from tests.diagnosis.answers import fault_of, named
 
 FRAME = """\
 Traceback (most recent call last):
@@ -47,17 +48,15 @@ def diagnosed(folder: Path, *texts: str) -> Diagnosis:
 def test_the_hccl_error_below_the_frame_of_torch_is_the_fault(tmp_path: Path) -> None:
     """The frame comes first and has the later time."""
     found = diagnosed(tmp_path, frame(0, "02") + PORT, frame(1, "59") + LATE)
-    assert found.first_fault is not None
-    assert (found.first_fault.suspect.rank, found.first_fault.code) == (0, "EJ0003")
+    assert (named(found), fault_of(found).code) == (0, "EJ0003")
     assert found.evidence[0].line == 6
     assert "hccl-kit explain EJ0003" in found.fix
 
 
 def test_the_text_of_an_internal_error_takes_precedence_over_its_code(tmp_path: Path) -> None:
     found = diagnosed(tmp_path, frame(0, "02") + INNER, frame(1, "59") + LATE)
-    assert found.first_fault is not None
-    assert found.first_fault.suspect.rank == 0
-    assert "does not find the physical card" in found.first_fault.kind
+    assert named(found) == 0
+    assert "does not find the physical card" in fault_of(found).kind
     assert "explain EE9999" not in found.fix
 
 
@@ -91,8 +90,7 @@ def test_the_ranks_that_never_came_are_named(tmp_path: Path) -> None:
     texts = [f'{frame(rank, "59")}{ROOT} List of unconnected ranks: "[2,5,]".\n' for rank in (0, 1)]
     found = diagnosed(tmp_path, texts[0])
     assert [one.rank for one in found.suspects] == [2, 5]
-    assert found.first_fault is not None
-    assert found.first_fault.code == "EI0015"
+    assert fault_of(found).code == "EI0015"
     assert "the root, has not heard from ranks 2, 5" in found.supports[0]
     (tmp_path / "rank_0.log").unlink()
     (tmp_path / "rank_1.log").write_text(texts[1])
@@ -102,8 +100,7 @@ def test_the_ranks_that_never_came_are_named(tmp_path: Path) -> None:
 def test_arguments_that_differ_are_named(tmp_path: Path) -> None:
     told = [f"parameter [count], local [{own}], remote [{other}]\n" for own, other in ((16, 32), (32, 16))]
     found = diagnosed(tmp_path, *(ARGUMENTS + text for text in told))
-    assert found.first_fault is not None
-    assert (found.first_fault.code, found.first_fault.kind) == (
+    assert (fault_of(found).code, fault_of(found).kind) == (
         "EI0005",
         "called an operator with another count than the others",
     )
@@ -124,15 +121,13 @@ def test_ranks_with_another_release_are_named_with_it(tmp_path: Path) -> None:
         found = diagnosed(
             tmp_path, *(f"{head}{text.format(*pair)}\n" for pair in (("8.5.0", "9.0.0"), ("9.0.0", "8.5.0")))
         )
-        assert found.first_fault is not None, text
-        assert found.first_fault.kind == "run different releases of HCCL: 8.5.0 and 9.0.0"
+        assert fault_of(found).kind == "run different releases of HCCL: 8.5.0 and 9.0.0"
         assert found.where == "all"
 
 
 def test_a_table_error_on_all_ranks_is_attributed_to_the_table(tmp_path: Path) -> None:
     found = diagnosed(tmp_path, TABLE, TABLE)
-    assert found.first_fault is not None
-    assert (found.where, "so the rank table is the cause" in found.first_fault.kind) == ("all", True)
+    assert (found.where, "so the rank table is the cause" in fault_of(found).kind) == ("all", True)
     assert found.fix.startswith("check the table: hccl-check TABLE")
 
 
@@ -140,8 +135,7 @@ def test_an_unknown_exception_is_shown_with_its_text(tmp_path: Path) -> None:
     found = diagnosed(
         tmp_path, "Traceback (most recent call last):\nRuntimeError: Tensors must be \x1b[2Jcontiguous\n", ""
     )
-    assert found.first_fault is not None
-    assert found.first_fault.kind == "RuntimeError: Tensors must be \x1b[2Jcontiguous"
+    assert fault_of(found).kind == "RuntimeError: Tensors must be \x1b[2Jcontiguous"
     assert "RuntimeError: Tensors must be " in as_text(found)
     assert "\x1b" not in as_text(found)
 
@@ -150,8 +144,7 @@ def test_an_unknown_exception_is_shown_with_its_text(tmp_path: Path) -> None:
 def test_a_log_that_names_no_rank_is_one_process(tmp_path: Path, text: str) -> None:
     (tmp_path / "train.log").write_text(text)
     found = diagnose([tmp_path])
-    assert found.first_fault is not None
-    assert (found.first_fault.suspect.rank, found.certainty) == (None, "likely")
+    assert (fault_of(found).suspect.rank, found.certainty) == (None, "likely")
 
 
 ENTRY = (
@@ -174,8 +167,7 @@ def test_of_a_line_without_a_process_its_card_tells_the_rank(tmp_path: Path) -> 
             plog.parent.mkdir(parents=True, exist_ok=True)
             plog.write_text(ENTRY.format(pid=500 + rank, rank=rank))
         found = diagnose([tmp_path], table if by_table else None)
-        assert found.first_fault is not None
-        assert found.first_fault.suspect.rank == 1
+        assert named(found) == 1
 
 
 FINGERPRINT = (
@@ -194,9 +186,8 @@ def test_the_rank_is_named_whose_type_differs_as_torch_prints_it(tmp_path: Path)
         error = f"RuntimeError: Detected mismatch between collectives on ranks. {sides[0]}, but {sides[1]}."
         texts.append(f'Traceback (most recent call last):\n  File "a.py", line 9, in f\n{error}\n')
     found = diagnosed(tmp_path, *texts)
-    assert found.first_fault is not None
-    assert (found.first_fault.suspect.rank, [one.rank for one in found.suspects]) == (2, [2])
-    assert "TensorDtypes" in found.first_fault.kind
+    assert (named(found), [one.rank for one in found.suspects]) == (2, [2])
+    assert "TensorDtypes" in fault_of(found).kind
 
 
 SLOW = """\
@@ -213,9 +204,8 @@ kernel_name=GetNext, fault op_name=, extend_info=.[FUNC:GetError]
 
 def test_a_card_that_got_no_data_in_time_is_not_at_fault(tmp_path: Path) -> None:
     found = diagnosed(tmp_path, SLOW)
-    assert found.first_fault is not None
-    assert (found.first_fault.suspect.rank, found.blame) == (0, None)
-    assert "got no batch of data in time" in found.first_fault.kind
+    assert (named(found), found.blame) == (0, None)
+    assert "got no batch of data in time" in fault_of(found).kind
     assert "num_parallel_workers" in found.fix
 
 
@@ -247,8 +237,7 @@ KNOWN_FIX = "source /usr/local/Ascend/ascend-toolkit/set_env.sh in the shell"
 
 def test_a_known_error_has_its_fix(tmp_path: Path) -> None:
     found = diagnosed(tmp_path, NO_HCCL, "")
-    assert found.first_fault is not None
-    assert found.first_fault.code is None
+    assert fault_of(found).code is None
     assert found.fix.startswith(KNOWN_FIX)
     (tmp_path / "rank_0.log").write_text(PORT)
     assert diagnose([tmp_path]).fix.endswith("; see `hccl-kit explain EJ0003`")
@@ -256,8 +245,7 @@ def test_a_known_error_has_its_fix(tmp_path: Path) -> None:
 
 def test_a_known_error_of_every_rank_has_its_fix(tmp_path: Path) -> None:
     found = diagnosed(tmp_path, NO_HCCL, NO_HCCL)
-    assert found.first_fault is not None
-    assert (found.where, "so the program is the cause" in found.first_fault.kind) == ("all", True)
+    assert (found.where, "so the program is the cause" in fault_of(found).kind) == ("all", True)
     assert found.fix.startswith(KNOWN_FIX)
     assert found.fix.endswith("; every rank has this error")
 
@@ -272,7 +260,7 @@ def test_a_rank_that_was_ended_before_it_came_to_the_error_of_all_others_does_no
     found = diagnosed(tmp_path, NO_HCCL, NO_HCCL, "")
     assert (found.first_fault is not None) == is_answer
     if found.first_fault:
-        assert "so the program is the cause" in found.first_fault.kind
+        assert "so the program is the cause" in fault_of(found).kind
         assert found.fix.endswith("; the other ranks were ended before they came to it")
 
 
@@ -291,8 +279,7 @@ def test_the_first_failure_of_torchrun_is_not_the_first_in_its_list(tmp_path: Pa
     text = f"Failures:\n{block.format(rank=3)}Root Cause (first observed failure):\n{block.format(rank=1)}"
     (tmp_path / "train.log").write_text(text)
     found = diagnose([tmp_path])
-    assert found.first_fault is not None
-    assert found.first_fault.suspect.rank == 1
+    assert named(found) == 1
 
 
 @pytest.mark.parametrize(("second", "rank"), [(8, 1), (7, None)])
@@ -306,7 +293,7 @@ def test_the_first_failure_of_torchrun_is_known_if_no_other_is_of_its_second(
     text += f"Root Cause (first observed failure):\n{block.format(second=7, rank=1)}"
     (tmp_path / "train.log").write_text(text)
     found = diagnose([tmp_path])
-    assert (found.first_fault.suspect.rank if found.first_fault else None) == rank
+    assert named(found) == rank
 
 
 def test_the_rank_below_the_highest_that_the_root_has_not_heard_from_is_named(tmp_path: Path) -> None:
@@ -315,8 +302,7 @@ def test_the_rank_below_the_highest_that_the_root_has_not_heard_from_is_named(tm
     text = f"{head}total connected num is [3],line num is [1]\n{head}connected rankinfo[LINE 0]: "
     text += ",".join(f"[{rank:016}]" for rank in (0, 1, 3)) + ";\n"
     found = diagnosed(tmp_path, text)
-    assert found.first_fault is not None
-    assert (found.first_fault.suspect.rank, found.first_fault.code) == (2, "EI0015")
+    assert (named(found), fault_of(found).code) == (2, "EI0015")
 
 
 def test_the_reason_of_an_argument_that_is_not_valid_is_shown(tmp_path: Path) -> None:
@@ -325,8 +311,7 @@ def test_the_reason_of_an_argument_that_is_not_valid_is_shown(tmp_path: Path) ->
         " ASCEND_RT_VISIBLE_DEVICES:1,0 error, it must be configured in ascending order\n"
     )
     found = diagnosed(tmp_path, text)
-    assert found.first_fault is not None
-    assert found.first_fault.kind.endswith("VISIBLE_DEVICES:1,0 error, it must be configured in ascending order")
+    assert fault_of(found).kind.endswith("VISIBLE_DEVICES:1,0 error, it must be configured in ascending order")
 
 
 NO_CONTEXT = (
@@ -348,8 +333,7 @@ def test_a_message_that_could_not_be_fetched_is_a_frame_of_the_error_below_it(
     tmp_path: Path, below: str, kind: str
 ) -> None:
     found = diagnosed(tmp_path, f"{NO_CONTEXT}        {below}\n")
-    assert found.first_fault is not None
-    assert (kind in found.first_fault.kind, found.first_fault.code) == (True, None)
+    assert (kind in fault_of(found).kind, fault_of(found).code) == (True, None)
     assert diagnosed(tmp_path, NO_CONTEXT).first_fault is None
 
 
@@ -368,18 +352,15 @@ def test_a_message_that_could_not_be_fetched_is_a_frame_of_the_error_below_it(
 )
 def test_the_row_of_a_root_error_counts_more_than_words_of_consequences(tmp_path: Path, text: str, kind: str) -> None:
     found = diagnosed(tmp_path, text)
-    assert found.first_fault is not None
-    assert kind in found.first_fault.kind
+    assert kind in fault_of(found).kind
 
 
 def test_a_crash_under_open_mpi_is_a_fault_but_not_after_an_exception(tmp_path: Path) -> None:
     crash = "[n1:78] *** Process received signal ***\n[n1:78] Signal: Segmentation fault (11)\n"
     found = diagnosed(tmp_path, crash)
-    assert found.first_fault is not None
-    assert "it is process 78 on n1: Segmentation fault" in found.first_fault.kind
+    assert "it is process 78 on n1: Segmentation fault" in fault_of(found).kind
     found = diagnosed(tmp_path, NO_HCCL + crash)
-    assert found.first_fault is not None
-    assert "a library of CANN is not found" in found.first_fault.kind
+    assert "a library of CANN is not found" in fault_of(found).kind
 
 
 def test_a_fault_in_a_single_log_does_not_name_its_folder_as_a_host(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from hccl_kit.diagnosis.facts import Event, Evidence, Exited, Fault, Joined, Pla
 from hccl_kit.diagnosis.job import diagnose
 from hccl_kit.diagnosis.report.text import as_text
 from hccl_kit.diagnosis.verdict.judge import judge
+from tests.diagnosis.answers import fault_of, named
 from tests.diagnosis.verdict.jobs import Logs, exception, never_entered, tls
 
 DAY = 86400.0
@@ -57,8 +58,7 @@ def test_the_last_failed_run_is_diagnosed() -> None:
     first, second = exception().evidence(), never_entered().evidence()
     for logs in (both(as_run(first, 1, 0), as_run(second, 2, DAY)), both(as_run(second, 2, DAY), as_run(first, 1, 0))):
         diagnosis = judge(logs)
-        assert diagnosis.first_fault is not None
-        assert diagnosis.first_fault.suspect.rank == 6
+        assert named(diagnosis) == 6
         assert "8 processes of other runs left out, of 1970-01-01 00:16:40 to 00:49:06" in diagnosis.notes
         assert diagnosis.contradicts == ()
 
@@ -66,15 +66,13 @@ def test_the_last_failed_run_is_diagnosed() -> None:
 def test_the_last_run_is_diagnosed_even_if_an_earlier_one_is_larger() -> None:
     larger = Logs(16).fail(9, 2000, Fault(None, "PYTHON", "KeyError", "KeyError: 1")).evidence()
     diagnosis = judge(both(as_run(larger, 1, 0), as_run(exception().evidence(), 2, DAY)))
-    assert diagnosis.first_fault is not None
-    assert diagnosis.first_fault.suspect.rank == 2
+    assert named(diagnosis) == 2
     assert diagnosis.silent == ()
 
 
 def test_a_later_successful_run_does_not_hide_the_failure() -> None:
     diagnosis = judge(both(as_run(exception().evidence(), 1, 0), as_run(Logs(8).evidence(), 2, DAY)))
-    assert diagnosis.first_fault is not None
-    assert diagnosis.first_fault.suspect.rank == 2
+    assert named(diagnosis) == 2
 
 
 def test_a_run_that_failed_on_one_worker_only_has_failed() -> None:
@@ -82,8 +80,7 @@ def test_a_run_that_failed_on_one_worker_only_has_failed() -> None:
     earlier = Logs(4).fail(1, 2000, Fault(None, "PYTHON", "KeyError", "KeyError: 1")).evidence()
     last = Logs(8).fail(6, 2000, Fault(None, "PYTHON", "ValueError", "ValueError: 2")).evidence()
     diagnosis = judge(both(as_run(earlier, 1, 0), as_run(last, 2, DAY)))
-    assert diagnosis.first_fault is not None
-    assert diagnosis.first_fault.suspect.rank == 6
+    assert named(diagnosis) == 6
 
 
 def elsewhere(evidence: Evidence) -> Evidence:
@@ -103,8 +100,7 @@ def test_a_successful_job_in_another_folder_is_another_one() -> None:
     """It ran on the same cards, and is larger than the one that failed."""
     healthy = as_run(Logs(16).evidence(), 2, DAY)
     diagnosis = judge(both(as_run(exception().evidence(), 1, 0), elsewhere(healthy)))
-    assert diagnosis.first_fault is not None
-    assert diagnosis.first_fault.suspect.rank == 2
+    assert named(diagnosis) == 2
     assert diagnosis.silent == ()
     assert "16 processes of other runs left out, of 1970-01-02 00:16:40 to 00:16:50" in diagnosis.notes
 
@@ -170,9 +166,8 @@ def test_tls_is_not_compared_with_a_job_that_did_not_fail() -> None:
     )
     on = tuple(event._replace(fact=Tls(True)) for event in moved if isinstance(event.fact, Joined))
     diagnosis = judge(both(as_run(tls().evidence(), 1, 0), Evidence((), (*moved, *on))))
-    assert diagnosis.first_fault is not None
-    assert diagnosis.first_fault.suspect.device == 2
-    assert diagnosis.first_fault.kind == "has TLS on, unlike 7 others"
+    assert fault_of(diagnosis).suspect.device == 2
+    assert fault_of(diagnosis).kind == "has TLS on, unlike 7 others"
 
 
 @pytest.mark.parametrize(

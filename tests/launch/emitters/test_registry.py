@@ -7,10 +7,12 @@ import sys
 
 import pytest
 
+from hccl_kit.base.errors import KitError
 from hccl_kit.launch import emitters
-from hccl_kit.launch.emitters import LAUNCHERS, emitter_of, kubernetes
+from hccl_kit.launch.emitters import LAUNCHERS, emit, emitter_of, kubernetes
 from hccl_kit.launch.emitters.kinds import EMITTERS
 from hccl_kit.launch.emitters.options import SLURM
+from tests.launch.ways import planned, servers
 
 SHARED = {
     *("hardware", "kinds", "kubernetes", "manifest", "numbered", "options", "pod_options", "pod_program"),
@@ -43,3 +45,10 @@ def test_the_table_imports_no_emitter() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
     assert sorted(done.stdout.split()) == [f"hccl_kit.launch{name}" for name in ("", ".emitters", ".emitters.options")]
+
+
+@pytest.mark.parametrize("name", ["", "../t.json", "t\0.json"])
+def test_a_table_is_named_without_a_folder(name: str) -> None:
+    plan, table = planned(servers((0,)), "true")
+    with pytest.raises(KitError, match="accepted: a file name"):
+        emit("bash", plan, table._replace(name=name))

@@ -73,6 +73,11 @@ def test_every_earlier_run_has_a_separate_folder(folder: Path) -> None:
     assert left(folder) == {**FOREIGN, **moved(), "earlier_2/best.ckpt": "27 %"}
 
 
+def test_a_link_that_leads_nowhere_is_not_a_free_name(folder: Path) -> None:
+    (folder / "earlier_1").symlink_to("missing")
+    assert make(folder)[0].endswith("earlier_2")
+
+
 def test_an_export_that_is_older_than_the_best_weights_is_stale(folder: Path) -> None:
     """A resumed run writes better weights next to it."""
     for name, when in (("best.onnx", 1), ("best.ckpt", 2), ("best.mindir", 3)):

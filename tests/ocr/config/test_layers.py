@@ -212,6 +212,14 @@ def test_a_circular_base_is_refused(tmp_path: Path) -> None:
     assert stopped(one) == f"{one}:2: {two}:1: {one} extends itself"
 
 
+def test_too_many_base_files_are_refused(tmp_path: Path) -> None:
+    """Each twice: 8 files would be read 511 times, and 30 files for hours."""
+    for number in range(8):
+        file(tmp_path, f"{number}.yaml", f"__base__: [{number + 1}.yaml, {number + 1}.yaml]\n")
+    file(tmp_path, "8.yaml", "a: 1\n")
+    assert "extends more than 32 files" in stopped(tmp_path / "0.yaml")
+
+
 @pytest.mark.parametrize(
     ("base", "expected"),
     [

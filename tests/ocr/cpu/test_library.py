@@ -1,10 +1,12 @@
 """The library is compiled once, by one process, and every error is one line."""
 
+import fcntl
 import os
 import shlex
 import stat
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -15,8 +17,8 @@ from tests.ocr.compiler import NEEDS_COMPILER
 from tests.places import ROOT
 
 pytest.importorskip("mindspore")
-EMPTY = '#!/bin/sh\nwhile [ "$1" != -o ]; do shift; done\n: >"$2"\n'
-"""A fake compiler whose libraries are empty files."""
+COPYING = '#!/bin/sh\nwhile [ "$1" != -o ]; do shift; done\ncp /bin/sh "$2"\n'
+"""A fake compiler whose libraries are whole files of the format."""
 
 
 def compiler(folder: Path, text: str) -> str:
@@ -32,7 +34,7 @@ def test_it_is_compiled_once_by_the_first_process(tmp_path: Path) -> None:
     started = tmp_path / "started"
     started.mkdir()
     wait = f'while [ "$(ls {started} | wc -l)" -lt 3 ]; do sleep 0.02; done'
-    slow = EMPTY.replace(": >", f"{wait}\necho x >>{tmp_path}/calls\n: >")
+    slow = COPYING.replace("cp ", f"{wait}\necho x >>{tmp_path}/calls\ncp ")
     environ = {**os.environ, "CXX": compiler(tmp_path, slow), "PYTHONPATH": str(ROOT)}
     program = (
         "import os, pathlib, sys; from hccl_kit.ocr.cpu.library import library; "
@@ -70,6 +72,27 @@ def test_a_failed_compilation_leaves_no_files(text: str, reason: str, tmp_path: 
         library(tmp_path / "cache", environ)
     assert reason in str(caught.value)
     assert [path.suffix for path in (tmp_path / "cache").iterdir()] == [".lock"]
+
+
+def test_a_process_that_waited_for_another_gives_up_when_that_one_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A compiler that hangs costs a server with eight ranks its time limit once."""
+    monkeypatch.setattr("hccl_kit.ocr.cpu.library.TIMEOUT", 1.0)
+    monkeypatch.setattr(fcntl, "flock", lambda *_: time.sleep(1.0))  # another process had it
+    with pytest.raises(KitError, match="compiler took longer than"):
+        library(tmp_path / "cache", {**os.environ, "CXX": compiler(tmp_path, "#!/bin/sh\nsleep 0.3\n")})
+
+
+def test_a_damaged_library_is_compiled_again(tmp_path: Path) -> None:
+    """Half of one was loaded, and SIGBUS ended each training without a word until somebody emptied the cache."""
+    environ = {**os.environ, "CXX": compiler(tmp_path, COPYING)}
+    path = library(tmp_path / "cache", environ)
+    whole = path.read_bytes()
+    for left in (b"", whole[: len(whole) // 2], b"x" * len(whole)):
+        path.write_bytes(left)
+        assert library(tmp_path / "cache", environ) == path
+        assert path.read_bytes() == whole
 
 
 def test_an_error_about_a_damaged_library_names_the_file_to_remove(tmp_path: Path) -> None:
@@ -116,7 +139,7 @@ def test_a_folder_name_that_mindspore_does_not_support_is_refused(tmp_path: Path
 
 def test_different_architectures_have_separate_libraries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Several hosts may share a home folder."""
-    environ = {**os.environ, "CXX": compiler(tmp_path, EMPTY)}
+    environ = {**os.environ, "CXX": compiler(tmp_path, COPYING)}
     here = library(tmp_path / "cache", environ)
     monkeypatch.setattr("platform.machine", lambda: "other")
     assert library(tmp_path / "cache", environ) != here
@@ -124,7 +147,7 @@ def test_different_architectures_have_separate_libraries(tmp_path: Path, monkeyp
 
 def test_no_compiler_is_needed_for_a_compiled_library(tmp_path: Path) -> None:
     """The nodes of a cluster may have no compiler, but share the home folder of the login host."""
-    environ = {**os.environ, "CXX": compiler(tmp_path, EMPTY)}
+    environ = {**os.environ, "CXX": compiler(tmp_path, COPYING)}
     assert library(tmp_path / "cache", environ) == library(tmp_path / "cache", {"PATH": "/nowhere"})
 
 

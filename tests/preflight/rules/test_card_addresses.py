@@ -51,6 +51,14 @@ def test_spellings_of_an_address_are_equal(machine: Machine) -> None:
     assert messages(address_differs, machine.node(made=made)) == []
 
 
+def test_the_address_inside_the_super_pod_is_accepted_on_a3(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = machine_of(A3, tmp_path, monkeypatch)
+    address = machine.table["server_list"][0]["device"][6]["device_ip"]
+    (machine.hccn / "ipv4.6").unlink()
+    machine.say("vnic", 6, f"vnic link status: UP\nvnic ipaddr: {address}\nvnic netmask: 255.255.255.0\n")
+    assert messages(address_differs, machine.node()) == []
+
+
 def ports_of_both_families(machine: Machine) -> dict[str, Any]:
     """A table with the IPv6 addresses of ports that also have IPv4 addresses."""
     made = table_of(A2)
@@ -69,6 +77,14 @@ def test_either_address_family_of_a_port_may_match(machine: Machine) -> None:
     assert messages(address_differs, machine.node(made=made)) == [
         "card 3: the table has fd00::1:3, its port has 192.168.103.1 and fd00::77"
     ]
+
+
+def test_either_address_family_in_the_driver_file_may_match(machine: Machine) -> None:
+    made = ports_of_both_families(machine)
+    machine.without_tools()
+    lines = [f"address_{card}=192.168.{100 + card}.1\nIPv6address_{card}=fd00::1:{card}\n" for card in range(8)]
+    machine.file("etc/hccn.conf", "".join(lines))
+    assert messages(address_differs, machine.node(made=made)) == []
 
 
 def test_the_super_pod_address_may_match_in_addition_to_another_address(

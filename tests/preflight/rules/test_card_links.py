@@ -59,6 +59,11 @@ def test_an_error_message_is_not_mistaken_for_an_unset_address(machine: Machine,
         messages(gateway_not_set, machine.node())
 
 
+def test_a_card_whose_health_is_missing_is_reported(machine: Machine) -> None:
+    say(machine, "net_health", "Cmd execute failed, ret = 22\n", 6)
+    assert messages(network_unreachable, machine.node()) == ["card 6: -net_health -g: Cmd execute failed, ret = 22"]
+
+
 def of_cards(made: dict[str, Any], *cards: int) -> dict[str, Any]:
     """The table with addresses only on these cards of each server."""
     for number, server in enumerate(made["server_list"]):

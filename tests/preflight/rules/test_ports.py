@@ -1,6 +1,7 @@
 """Ports of the host are tested by binding, and the process that holds a port is named."""
 
 import os
+import pwd
 import re
 import socket
 import subprocess
@@ -65,6 +66,11 @@ def test_a_port_in_time_wait_is_free() -> None:
 )
 def test_the_ports_are_determined_by_the_variables(environ: dict[str, str], expected: list[int]) -> None:
     assert list(ports(node(environ=environ))) == expected
+
+
+def test_without_an_address_no_port_is_tried() -> None:
+    with pytest.raises(CannotTellError, match="see HK610"):
+        messages(port_taken, node(environ={"HCCL_IF_IP": "192.0.2.200"}))
 
 
 def put_ranges(root: Path, local: str, reserved: str) -> None:
@@ -239,3 +245,11 @@ def test_a_real_process_is_not_touched(machine: Machine) -> None:
         assert process.stdin is not None
         process.stdin.close()
     assert process.returncode == 1  # it ended by itself, at the end of its input
+
+
+def test_the_owner_of_a_real_process_is_found(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    uses(machine, (0, os.getpid(), "python"))
+    (machine.root / "proc").symlink_to("/proc")
+    monkeypatch.setattr("hccl_kit.preflight.rules.ports.open_files", lambda _folder: None)  # they are not visible
+    (message,) = messages(card_in_use, machine.node())
+    assert f"process {os.getpid()} of user {pwd.getpwuid(os.geteuid()).pw_name} (" in message

@@ -115,9 +115,6 @@ def test_the_speed_of_a_product_and_of_a_copy_are_measured() -> None:
     assert 0 < memory <= 2
 
 
-pytestmark = pytest.mark.train  # includes numpy
-
-
 def all_at_once(operator: Operator, given_by: list[NDArray[np.float32]]) -> list[NDArray[np.float32]]:
     """The definition of each operator."""
     ranks = len(given_by)

@@ -20,6 +20,7 @@ from hccl_kit.diagnosis.verdict.causes.collectives import late as behind
 from hccl_kit.diagnosis.verdict.causes.compared import arguments, settings, versions
 from hccl_kit.diagnosis.verdict.causes.divergence import diverged, mismatched
 from hccl_kit.diagnosis.verdict.causes.heartbeats import named_by_heartbeat
+from hccl_kit.diagnosis.verdict.causes.interrupted import interrupted
 from hccl_kit.diagnosis.verdict.causes.links import detector, error_cqe, late, tls
 from hccl_kit.diagnosis.verdict.causes.operators import diverging
 from hccl_kit.diagnosis.verdict.causes.own_fault import ended_early, own_fault
@@ -76,6 +77,7 @@ BY_LOGS: tuple[Row, ...] = (
     (rules.END_OF_WAITS, chain),
     (rules.CUT_OFF, silent_host),
     (rules.NEVER_TOOK_PART, alone_without_error),
+    (rules.LATE_RANK, interrupted),
     (None, unknown),
 )
 """Each in order of precedence."""

@@ -70,7 +70,7 @@ def _only_unread(case: Case, others: list[Rank]) -> Cause | None:
 def _doubt(case: Case, others: list[Rank], missing: str) -> str:
     """Why a rank without an error may not be the one that the others waited for; "" if nothing speaks against it."""
     # A rank that is connected to the root gives up when all do; one that does not has another reason.
-    at_root = bool(case.waits.edges) and _only_at_root(case)
+    at_root = bool(case.waits.edges) and all(isinstance(edge.event.fact, RootSilent) for edge in case.waits.edges)
     if missing and not (len(others) >= ENOUGH and (at_root or not any(rank.is_cut for rank in case.job.ranks))):
         return missing
     return Message("diagnosis.quiet-alone", "only one other rank left a log") if len(others) < 2 else ""
@@ -88,8 +88,3 @@ def only_silent(case: Case) -> Cause | None:
     why = Message("diagnosis.others-joined", "the other {number} ranks are connected", number=len(others) + 1)
     events = tuple(case.waits.waiting[rank.suspect] for rank in others)
     return Cause("likely", NO_LOG, silent, "EI0015", events, fix=start_of(silent), supports=(why,))
-
-
-def _only_at_root(case: Case) -> bool:
-    """Whether all that is known is that the root did not answer, which is because it waits itself."""
-    return all(isinstance(edge.event.fact, RootSilent) for edge in case.waits.edges)

@@ -6,7 +6,7 @@ from collections import defaultdict
 
 from hccl_kit.base.message import Message
 from hccl_kit.base.wording import sentences
-from hccl_kit.diagnosis.facts import Event, OperatorTimedOut
+from hccl_kit.diagnosis.facts import OperatorTimedOut
 from hccl_kit.diagnosis.verdict.causes.cause import (
     Case,
     Cause,
@@ -39,7 +39,7 @@ def cut_off(case: Case) -> Cause | None:
         waiting = {edge.source for edge in case.waits.edges} & servers[server]
         if len(waiting) < 2 or len(waiting) * 2 < sum(suspect.server == server for suspect in case.job.everyone):
             return None
-    return of_servers(case, common, _events(case))
+    return of_servers(case, common, [edge.event for edge in case.waits.edges if edge.target is not None])
 
 
 def _crossing(case: Case) -> tuple[set[frozenset[str]], dict[str, set[Suspect]]]:
@@ -61,10 +61,6 @@ def _proofs(case: Case) -> list[Edge]:
     """Waits for links; those of lines without a rank repeat what the table of links says."""
     edges = (edge for edge in case.waits.edges if edge.may_be_cause)
     return [edge for edge in edges if edge.target is not None or edge.code == "EI0006"]
-
-
-def _events(case: Case) -> list[Event]:
-    return [edge.event for edge in case.waits.edges if edge.target is not None]
 
 
 def chain(case: Case) -> Cause | None:

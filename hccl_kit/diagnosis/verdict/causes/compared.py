@@ -8,11 +8,12 @@ from typing import NamedTuple
 
 from hccl_kit.base.message import Message
 from hccl_kit.base.wording import joined
-from hccl_kit.diagnosis.facts import ArgumentMismatch, Event, Setting, VersionMismatch
+from hccl_kit.diagnosis.facts import ArgumentMismatch, Event, VersionMismatch
 from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, by_rank, cannot_tell, verdict
 from hccl_kit.diagnosis.verdict.causes.links import CONNECT_TIMEOUT, LINK_FACTS
 from hccl_kit.diagnosis.verdict.causes.operators import SAME_OPERATORS
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect
+from hccl_kit.diagnosis.verdict.job import holders
 from hccl_kit.diagnosis.verdict.names import rank_names
 
 ENOUGH = 3
@@ -190,15 +191,11 @@ def settings(case: Case) -> Cause | None:
 
 def _differences(case: Case) -> list[_Odd]:
     """The variables of EQUAL with two values, the rarer first."""
-    holders: dict[str, dict[str, dict[Suspect, Event]]] = defaultdict(lambda: defaultdict(dict))
-    for rank in case.compared:
-        for event in rank.events:
-            if isinstance(event.fact, Setting) and event.fact.name in EQUAL:
-                holders[event.fact.name][event.fact.value].setdefault(rank.suspect, event)
+    values = holders(case.compared, EQUAL)
     differing = []
     for name in EQUAL:
-        if len(holders[name]) == 2:
-            (value, few), (usual, many) = sorted(holders[name].items(), key=lambda row: (len(row[1]), row[0]))
+        if len(values[name]) == 2:
+            (value, few), (usual, many) = sorted(values[name].items(), key=lambda row: (len(row[1]), row[0]))
             if not few.keys() & many.keys():
                 differing.append(_Odd(name, value, usual, few, many))
     return differing

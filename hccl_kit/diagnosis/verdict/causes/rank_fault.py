@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator
-from signal import SIGBUS, SIGFPE, SIGILL, SIGKILL, SIGSEGV, SIGTERM
+from signal import SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGKILL, SIGSEGV, SIGTERM
 from typing import NamedTuple
 
 from hccl_kit.base.message import Message
@@ -27,6 +27,8 @@ _OF_SEVERAL_RANKS = ("EI0002", "EI0005", "EI0006", "EI0008", "EI0009", "EI0013",
 """Codes of errors between two ranks or more: the lines above them name the ranks, and have causes of their own."""
 _GENERIC = ("EE1001", "EL0003")
 """Codes whose text alone says what is wrong."""
+_CRASHES = (SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV)
+"""Signals for which Python's faulthandler prints the stacks."""
 _REASON = re.compile(r"Reason: ?([^\n]+)")
 
 
@@ -111,8 +113,9 @@ def fix_of_fault(fault: RankFault) -> str:
     if isinstance(fact, Exited):
         if fact.signal == SIGKILL:
             return fix_of_kill(host)
-        name = rank_name(fault.suspect)
-        return Message("diagnosis.ended.fix", "read the last lines of the log of {rank}", rank=name)
+        read = Message("diagnosis.ended.fix", "read the last lines of the log of {rank}", rank=rank_name(fault.suspect))
+        stacks = Message("diagnosis.crashed.fix", "if they say nothing: PYTHONFAULTHANDLER=1 prints where it crashed")
+        return sentences([read, stacks if fact.signal in _CRASHES else ""])
     assert isinstance(fact, Fault)
     if fact.code == "EJ0001":
         return Message(

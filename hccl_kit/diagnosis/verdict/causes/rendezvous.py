@@ -87,7 +87,8 @@ def missing_at_root(case: Case) -> Cause | None:
     if any(not numbers & other for _, _, other in rolls):
         reason = Message("diagnosis.several-roots", "the roots of several communicators report different missing ranks")
         return cannot_tell(reason, None, roll.absent, [event])
-    held_up = [suspect for suspect in roll.absent if isinstance(_waits_in(case, suspect), IN_OPERATORS)]
+    waiting = case.waits.waiting
+    held_up = [rank for rank in roll.absent if rank in waiting and isinstance(waiting[rank].fact, IN_OPERATORS)]
     if held_up and all(case.waits.targets.get(suspect) for suspect in held_up):
         return None  # They are victims, and the chains lead on.
     if doubt := _doubt(case, roll, held_up):
@@ -141,12 +142,6 @@ def _doubt(case: Case, roll: _Roll, held_up: list[Suspect]) -> Cause | None:
             rank=rank_name(root),
         )
     return None
-
-
-def _waits_in(case: Case, suspect: Suspect) -> object:
-    """The fact of a rank's first timeout; None if it has none."""
-    event = case.waits.waiting.get(suspect)
-    return None if event is None else event.fact
 
 
 def root_not_reached(case: Case) -> Cause | None:

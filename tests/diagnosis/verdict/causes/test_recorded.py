@@ -20,6 +20,7 @@ from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis
 from hccl_kit.diagnosis.verdict.judge import judge
 from hccl_kit.runtime.flight_recorder import recorder
 from hccl_kit.runtime.worker_env import LOG_DIR
+from tests.diagnosis.answers import fault_of, told
 
 START = 1_000_000.0
 OPERATORS = (("all_reduce", 4096), ("all_reduce", 8))
@@ -77,11 +78,6 @@ def judged(planted: list[Planted], *more: Fact, size: int = 0) -> Diagnosis:
     events = [event for one in planted for event in one.events(NOW, size or len(planted))]
     events += [Event(Process("run", None), Place("run/launcher_0", 2), NOW + 1, True, fact) for fact in more]
     return judge(Evidence((), tuple(events)))
-
-
-def told(found: Diagnosis) -> tuple[int | None, str]:
-    assert found.first_fault, found.reason
-    return found.first_fault.suspect.rank, found.first_fault.kind
 
 
 LATE = "never entered all_reduce 13, where the others wait: it "
@@ -244,8 +240,7 @@ def of_two_hosts(**second: Any) -> list[Planted]:
 def test_names_a_server_without_power() -> None:
     found = judged(of_two_hosts(silent_s=9.0), facts.ServerLost("10.0.0.2", (2, 3)))
     assert told(found) == (2, "was lost with its server 10.0.0.2, in step 6")
-    assert found.first_fault
-    assert (found.first_fault.suspect.server, found.where) == ("n2", "host")
+    assert (fault_of(found).suspect.server, found.where) == ("n2", "host")
     assert found.certainty == "certain"
 
 

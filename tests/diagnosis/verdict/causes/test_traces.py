@@ -13,6 +13,7 @@ from hccl_kit.diagnosis.errors.pytorch import MISMATCH
 from hccl_kit.diagnosis.facts import Event, Evidence, Fact, Place, Process
 from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis
 from hccl_kit.diagnosis.verdict.judge import judge
+from tests.diagnosis.answers import told
 
 WORLD = "gloo:0 (default_pg)"
 SHAPES = ("Float [1024]", "Float [2]")
@@ -62,11 +63,6 @@ def records(rank: int, size: int, *more: Fact, doing: str | None = None, silent_
 
 def judged(*events: Event) -> Diagnosis:
     return judge(Evidence((), events))
-
-
-def told(found: Diagnosis) -> tuple[int | None, str]:
-    assert found.first_fault, found.reason
-    return found.first_fault.suspect.rank, found.first_fault.kind
 
 
 @given(st.data())
