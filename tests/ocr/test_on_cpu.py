@@ -11,7 +11,6 @@ from mindspore import nn, ops
 
 from hccl_kit.ocr import on_cpu
 from hccl_kit.ocr.checkpoints.fetch import CACHE
-from hccl_kit.ocr.cpu import version
 from hccl_kit.ocr.on_cpu import INSTRUCTION_SETS, limit
 from hccl_kit.ocr.run.start import DEFAULTS
 from tests.ocr.compiler import NEEDS_COMPILER
@@ -100,7 +99,7 @@ def test_without_a_compiler_mindspore_computes_everything(tmp_path: Path, monkey
 
 def test_with_another_mindspore_it_computes_everything(monkeypatch: pytest.MonkeyPatch) -> None:
     network, lines = Network(), list[str]()
-    monkeypatch.setattr(version, "installed", lambda: "2.11.0")
+    monkeypatch.setattr("hccl_kit.ocr.cpu.library.installed", lambda: "2.11.0")
     on_cpu.prepare(DEFAULTS, lines.append)
     on_cpu.adapt(network, DEFAULTS)
     assert lines == [f"{SLOWER}the operators are made for MindSpore 2.10.0, and 2.11.0 is installed"]

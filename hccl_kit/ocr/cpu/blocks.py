@@ -20,7 +20,7 @@ import numpy as np
 from mindspore import Tensor, nn, ops
 
 from hccl_kit.ocr.cpu.convolution import Convolution, Shape, operator
-from hccl_kit.ocr.models.pool import MaxPool
+from hccl_kit.ocr.models.network import MaxPool
 
 BLOCK = 16
 """Channels per block. A channel count that is not a multiple of it would take more memory in blocks."""

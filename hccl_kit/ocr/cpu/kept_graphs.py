@@ -42,7 +42,7 @@ from hccl_kit.base.temporary import beside
 from hccl_kit.ocr.checkpoints.fetch import cache
 from hccl_kit.ocr.code_digest import code_digest
 from hccl_kit.ocr.config import Config
-from hccl_kit.ocr.cpu import version
+from hccl_kit.ocr.cpu import library
 from hccl_kit.runtime.join import World
 from hccl_kit.runtime.worker_env import MISLEADING
 
@@ -112,7 +112,7 @@ def facts(
     return {
         "code": code_digest(CODE),
         "script": os.path.realpath(sys.argv[0]),
-        "versions": [platform.python_version(), version.installed(), np.__version__],
+        "versions": [platform.python_version(), library.installed(), np.__version__],
         "processor": platform.machine(),
         "operators": str(operators),
         "environment": {
@@ -290,7 +290,7 @@ def _forget_oldest(place: Path) -> None:
 
 def _usable(world: World, environ: Mapping[str, str]) -> bool:
     """Whether graphs can be kept. MindSpore's cache parses the script that was started."""
-    if world.device_target != "CPU" or {ENABLE, PLACE} & set(environ) or version.installed() != version.MINDSPORE:
+    if world.device_target != "CPU" or {ENABLE, PLACE} & set(environ) or library.installed() != library.MINDSPORE:
         return False
     with suppress(OSError, ValueError, SyntaxError):
         ast.parse(Path(sys.argv[0]).read_bytes())

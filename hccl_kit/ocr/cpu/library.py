@@ -1,6 +1,10 @@
 """The compiled operators.cpp: made once with the C++ compiler of this computer, and kept in the cache folder.
 
 So one pure Python wheel serves all computers. If it cannot be compiled, networks keep the convolutions of MindSpore.
+
+It is made for one version of MindSpore and of its oneDNN: the virtual functions of a thread pool, the enumerations of
+oneDNN's C interface, which are declared in operators.cpp, and MindSpore's cache of compiled graphs may mean something
+else in others.
 """
 
 from __future__ import annotations
@@ -8,6 +12,7 @@ from __future__ import annotations
 import ctypes
 import fcntl
 import hashlib
+import importlib.metadata
 import importlib.util
 import os
 import platform
@@ -27,7 +32,50 @@ from hccl_kit.base.message import Message
 from hccl_kit.base.private_folder import make_private
 from hccl_kit.base.temporary import beside
 from hccl_kit.base.terminal import printable
-from hccl_kit.ocr.cpu import version
+
+MINDSPORE = "2.10.0"
+ONEDNN = (3, 10)
+
+
+class _Version(ctypes.Structure):
+    """The beginning of `dnnl_version_t`."""
+
+    _fields_ = (("major", ctypes.c_int), ("minor", ctypes.c_int))
+
+
+def installed() -> str:
+    """The version of MindSpore."""
+    return importlib.metadata.version("mindspore")
+
+
+def assert_mindspore() -> None:
+    """Raises KitError if another MindSpore is installed than the one whose private interfaces are used."""
+    if installed() != MINDSPORE:
+        raise KitError(
+            "cpu.other-mindspore",
+            "the operators are made for MindSpore {made_for}, and {installed} is installed",
+            made_for=MINDSPORE,
+            installed=installed(),
+        )
+
+
+def assert_onednn(path: Path) -> None:
+    """Raises KitError if the library at `path` is not the oneDNN whose interface operators.cpp declares."""
+    try:
+        version = ctypes.CDLL(str(path)).dnnl_version
+    except (OSError, AttributeError) as error:
+        raise KitError("cpu.onednn-not-loaded", "{path} cannot be loaded: {reason}", path=path, reason=error) from error
+    version.restype = ctypes.POINTER(_Version)
+    onednn = version().contents
+    if (onednn.major, onednn.minor) != ONEDNN:
+        raise KitError(
+            "cpu.other-onednn",
+            "the operators are made for oneDNN {made_for}, and MindSpore has {major}.{minor}",
+            made_for=".".join(map(str, ONEDNN)),
+            major=onednn.major,
+            minor=onednn.minor,
+        )
+
 
 SOURCE = Path(__file__).with_name("operators.cpp")
 COMPILERS = ("c++", "g++", "clang++")
@@ -46,10 +94,10 @@ def library(folder: Path, environ: Mapping[str, str]) -> Path:
     MindSpore or its oneDNN, there is no compiler, it fails, or others may write into the folder.
     """
     called = _called()
-    version.assert_mindspore()
+    assert_mindspore()
     source = hashlib.sha256(SOURCE.read_bytes()).hexdigest()
     # Several hosts may share a home folder.
-    facts = [source, *OPTIONS, *map(str, called), version.installed(), platform.machine(), *platform.libc_ver()]
+    facts = [source, *OPTIONS, *map(str, called), installed(), platform.machine(), *platform.libc_ver()]
     digest = hashlib.sha256("\0".join(facts).encode()).hexdigest()
     path = folder / f"operators-{digest[:16]}.so"
     if ":" in str(path):
@@ -59,7 +107,7 @@ def library(folder: Path, environ: Mapping[str, str]) -> Path:
     try:
         make_private(folder)
         if not _is_whole(path):
-            version.assert_onednn(called[0])
+            assert_onednn(called[0])
             _compile((*_compiler(environ), *OPTIONS), called, path, environ)
     except OSError as error:
         raise KitError(

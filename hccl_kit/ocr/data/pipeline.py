@@ -11,8 +11,8 @@ import cv2
 import numpy as np
 
 from hccl_kit.ocr.data import transforms
-from hccl_kit.ocr.data.lines import line_augment, line_join, line_transforms, rec_augment
-from hccl_kit.ocr.data.pages import copy_paste, db_maps, east_maps, page_moves, page_transforms, pse_maps
+from hccl_kit.ocr.data.lines import line_augment, line_transforms, rec_augment
+from hccl_kit.ocr.data.pages import copy_paste, db_maps, east_maps, page_moves, page_transforms
 from hccl_kit.ocr.data.pages.views import join
 from hccl_kit.ocr.data.samples import BadSampleError
 from hccl_kit.ocr.data.transforms import Mix, Transform
@@ -40,7 +40,7 @@ TRANSFORMS: Mapping[str, Callable[..., Transform[Any]]] = {
     "CVColorJitter": transforms.colour_jitter,
     "SVTRRecAug": line_augment.svtr_augment,
     "RecAug": rec_augment.rec_augment,
-    "RecConAug": line_join.join_lines,
+    "RecConAug": rec_augment.join_lines,
     "DetLabelEncode": page_transforms.encode_label,
     "DetResize": page_transforms.resize,
     "ScalePadImage": page_transforms.scale_pad,
@@ -56,7 +56,7 @@ TRANSFORMS: Mapping[str, Callable[..., Transform[Any]]] = {
     "IaaAugment": page_moves.iaa_augment,
     "ShrinkBinaryMap": db_maps.shrink_binary_map,
     "BorderMap": db_maps.border_map,
-    "PSEGtDecode": pse_maps.pse_gt_decode,
+    "PSEGtDecode": db_maps.pse_gt_decode,
     "EASTProcessTrain": east_maps.east_process_train,
 }
 

@@ -15,7 +15,7 @@ from mindspore import Tensor, nn, ops
 from hccl_kit.ocr.config import options_of
 from hccl_kit.ocr.models.crnn import BidirectionalLSTM
 from hccl_kit.ocr.models.dropout import Dropout
-from hccl_kit.ocr.models.pool import MaxPool
+from hccl_kit.ocr.models.network import MaxPool
 
 HEIGHT, STRIDE = 32, 4
 """Images are 32 pixels high; four columns make one time step."""

@@ -7,15 +7,13 @@ so that its checkpoints fit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Callable
+from typing import TypeAlias
 
 from mindspore import Tensor, nn, ops
 from mindspore.common.initializer import HeUniform
 
-from hccl_kit.ocr.models import detector
-from hccl_kit.ocr.models.fpn import FeaturePyramid, convolution
-from hccl_kit.ocr.models.network import Network
+from hccl_kit.ocr.models.fpn import convolution
 
 Maps: TypeAlias = "Tensor | tuple[Tensor, Tensor, Tensor]"
 
@@ -73,8 +71,3 @@ class DBHead(nn.Cell):
             return probability
         threshold = self.thresh(features)
         return probability, threshold, ops.sigmoid(self.k * probability - self.threshold_scale * threshold)
-
-
-def build(model: Mapping[str, Any]) -> Network:
-    """The network of a section `model`; the keys of its parts are their options."""
-    return detector.build(model, neck=FeaturePyramid, head=DBHead)

@@ -6,16 +6,12 @@ deeper than the paper's. Parameters have MindOCR's names, so that its checkpoint
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from math import pi
-from typing import Any
 
 from mindspore import Tensor, nn, ops
 
-from hccl_kit.ocr.models import detector
 from hccl_kit.ocr.models.bilinear import CORNERS, bilinear
 from hccl_kit.ocr.models.fpn import convolution
-from hccl_kit.ocr.models.network import Network
 
 FARTHEST = 512
 """Largest distance to an edge of the text, in pixels."""
@@ -88,8 +84,3 @@ class EASTHead(nn.Cell):
         angle = ops.relu(self.branch3_det_bn1(self.branch3_det_conv1(features)))
         angle = self.conv3(ops.relu(self.branch3_det_bn2(self.branch3_det_conv2(angle))))
         return ops.concat((ops.sigmoid(score), ops.sigmoid(far) * FARTHEST, (ops.sigmoid(angle) - 0.5) * pi), 1)
-
-
-def build(model: Mapping[str, Any]) -> Network:
-    """The network of a section `model`; the keys of its parts are their options."""
-    return detector.build(model, neck=EASTFPN, head=EASTHead)

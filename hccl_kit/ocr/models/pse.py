@@ -6,15 +6,10 @@ MindOCR's names, so that its checkpoints fit.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from mindspore import Tensor, nn, ops
 from mindspore.common.initializer import TruncatedNormal
 
-from hccl_kit.ocr.models import detector
 from hccl_kit.ocr.models.bilinear import ORIGIN, bilinear
-from hccl_kit.ocr.models.network import Network
 
 MOMENTUM = 0.1
 """Momentum of the moving statistics of neck and head: the last batch has a weight of 0.9."""
@@ -76,8 +71,3 @@ class PSEHead(nn.Cell):
 
     def construct(self, features: Tensor) -> Tensor:
         return self.conv2(ops.relu(self.bn1(self.conv1(features))))
-
-
-def build(model: Mapping[str, Any]) -> Network:
-    """The network of a section `model`; the keys of its parts are their options."""
-    return detector.build(model, neck=PSEFPN, head=PSEHead)

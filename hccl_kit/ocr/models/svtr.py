@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.config import options_of
-from hccl_kit.ocr.models.ctc_head import CTCHead
 from hccl_kit.ocr.models.dropout import Dropout, DropPath
 from hccl_kit.ocr.models.mobilenet_v3 import HardSwish
+from hccl_kit.ocr.models.network import CTCHead
 from hccl_kit.ocr.models.tps import rectifier
 
 STRIDE = 4

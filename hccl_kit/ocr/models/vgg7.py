@@ -10,7 +10,7 @@ from __future__ import annotations
 from mindspore import Tensor, nn, ops
 from mindspore.common.initializer import Normal
 
-from hccl_kit.ocr.models.pool import MaxPool
+from hccl_kit.ocr.models.network import MaxPool
 
 HEIGHT, STRIDE = 32, 4
 """Images are 32 pixels high; four columns make one time step."""

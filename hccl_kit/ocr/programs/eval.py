@@ -42,8 +42,7 @@ from hccl_kit.ocr.run import engine, inputs, program
 if TYPE_CHECKING:
     from hccl_kit.ocr.checkpoints.weights_file import WeightsFile
     from hccl_kit.ocr.config import Config
-    from hccl_kit.ocr.infer.evaluate import Evaluator
-    from hccl_kit.ocr.infer.inference import Prediction
+    from hccl_kit.ocr.infer.inference import Evaluator, Prediction
     from hccl_kit.ocr.metrics.counts import Counts
     from hccl_kit.ocr.serve.end_to_end import EndToEnd, PageReader
     from hccl_kit.runtime.join import World
@@ -123,7 +122,7 @@ def _check(request: Request, config: Config, env: WorkerEnv) -> Sequence[str]:
 
 def _evaluate(request: Request, config: Config, world: World, notes: list[str]) -> None:
     from hccl_kit.ocr import drawing  # noqa: PLC0415  # after MindSpore's environment is complete
-    from hccl_kit.ocr.infer.evaluate import Evaluator  # noqa: PLC0415
+    from hccl_kit.ocr.infer.inference import Evaluator  # noqa: PLC0415
     from hccl_kit.ocr.programs import engines  # noqa: PLC0415
     from hccl_kit.ocr.run.consistency import assert_one_file_of_weights  # noqa: PLC0415
 

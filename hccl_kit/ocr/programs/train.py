@@ -23,8 +23,7 @@ from typing import TYPE_CHECKING, NoReturn
 from hccl_kit.base.arguments import Parser
 from hccl_kit.base.errors import EXIT_CANNOT_RUN, KitError
 from hccl_kit.ocr.checkpoints import fetch
-from hccl_kit.ocr.checkpoints.claim import PATIENCE, PATIENCE_OF_RESTART, claim
-from hccl_kit.ocr.checkpoints.previous_run import announce, restarts, withdraw
+from hccl_kit.ocr.checkpoints.previous_run import PATIENCE, PATIENCE_OF_RESTART, announce, claim, restarts, withdraw
 from hccl_kit.ocr.run import program
 
 if TYPE_CHECKING:

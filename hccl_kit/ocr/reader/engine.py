@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hccl_kit.ocr.charset import Charset
 from hccl_kit.ocr.data.lines.crop import crop_line
 from hccl_kit.ocr.decode.reading import Reading, ctc_readings
-from hccl_kit.ocr.reader import lines
+from hccl_kit.ocr.reader import page
 from hccl_kit.ocr.reader.page import Image, detector_input, prepared, text_boxes
 
 DETECTOR, CLASSIFIER, RECOGNISER = "rapidocr:det", "rapidocr:cls", "rapidocr:rec"
@@ -67,7 +67,7 @@ def read(networks: Networks, image: Image) -> list[Text]:
 def upright(direct: Run, cuts: Sequence[Image]) -> list[Image]:
     """The lines, with those that lie upside down rotated by 180 degrees."""
     turned = list(cuts)
-    for batch in lines.batches(cuts, width=lines.DIRECTION_WIDTH):
+    for batch in page.batches(cuts, width=page.DIRECTION_WIDTH):
         for number, share in zip(batch.numbers, direct(batch.images)[:, 1], strict=True):
             if share > SURE:
                 turned[number] = np.asarray(cv2.rotate(cuts[number], cv2.ROTATE_180), np.uint8)
@@ -77,7 +77,7 @@ def upright(direct: Run, cuts: Sequence[Image]) -> list[Image]:
 def recognised(networks: Networks, cuts: Sequence[Image]) -> list[Reading]:
     """The reading of each line."""
     readings = [Reading("", 0.0)] * len(cuts)
-    for batch in lines.batches(cuts):
+    for batch in page.batches(cuts):
         probabilities = networks.recognise(batch.images)
         of_batch = ctc_readings(probabilities, networks.charset, blank_first=networks.blank_first)
         for number, reading in zip(batch.numbers, of_batch, strict=True):

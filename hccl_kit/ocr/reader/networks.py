@@ -17,7 +17,7 @@ from hccl_kit.ocr.models.network import Network
 from hccl_kit.ocr.models.ppocr import lines, pages
 from hccl_kit.ocr.models.ppocr.direction import Direction
 from hccl_kit.ocr.reader.engine import CLASSIFIER, DETECTOR, RECOGNISER, Networks, Run
-from hccl_kit.ocr.reader.lines import HEIGHT
+from hccl_kit.ocr.reader.page import HEIGHT
 from hccl_kit.ocr.run.start import DEFAULTS
 
 PAGES = {

@@ -22,7 +22,7 @@ from hccl_kit.ocr.charset import Charset
 from hccl_kit.ocr.checkpoints import fetch
 from hccl_kit.ocr.checkpoints.weights_file import WeightsFile
 from hccl_kit.ocr.data.data_folder import expanded, guards
-from hccl_kit.ocr.data.sources import are_there, sources
+from hccl_kit.ocr.data.samples import are_there, sources
 
 if TYPE_CHECKING:
     from hccl_kit.ocr.config import Config

@@ -20,8 +20,7 @@ from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.terminal import printable
 from hccl_kit.ocr import drawing, interrupt
-from hccl_kit.ocr.checkpoints.claim import assert_writable
-from hccl_kit.ocr.checkpoints.previous_run import METRICS, SUMMARY
+from hccl_kit.ocr.checkpoints.previous_run import METRICS, SUMMARY, assert_writable
 from hccl_kit.ocr.file_errors import OF_A_RUN, cannot_read, cannot_write, writing_into
 from hccl_kit.ocr.run.curves import read_rows, row_of
 

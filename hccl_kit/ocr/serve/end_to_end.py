@@ -30,30 +30,19 @@ class EndToEnd:
 
     def __str__(self) -> str:
         """Two lines: read, found and read."""
-        both = f"{int(self.words.right)} of {int(self.boxes.texts)} texts are found and read right"
-        return f"of those found: {self.words}\nend to end: {both}, h-mean {self.f_score:.2%}"
+        both = f"{int(self.both.found)} of {int(self.both.texts)} texts are found and read right"
+        return f"of those found: {self.words}\nend to end: {both}, h-mean {self.both.f_score:.2%}"
 
     def row(self) -> dict[str, dict[str, float]]:
         """The scores of reading and of both."""
-        scores = {"recall": self.recall, "precision": self.precision, "f-score": self.f_score}
+        scores = {"recall": self.both.recall, "precision": self.both.precision, "f-score": self.both.f_score}
         return {"read": self.words.row(), "end_to_end": scores}
 
     @property
-    def recall(self) -> float:
-        """Texts that are found and read right over all texts; 0 without texts."""
-        return self.words.right / self.boxes.texts if self.boxes.texts else 0.0
-
-    @property
-    def precision(self) -> float:
-        """Texts that are found and read right over all boxes that count; 0 without boxes."""
+    def both(self) -> BoxCounts:
+        """The boxes, found only if their text is read right, as in ICDAR 2015 (Karatzas et al. 2015)."""
         boxes = self.boxes.found + self.boxes.false
-        return self.words.right / boxes if boxes else 0.0
-
-    @property
-    def f_score(self) -> float:
-        """The harmonic mean of both, as in the end-to-end task of ICDAR 2015 (Karatzas et al. 2015)."""
-        both = self.boxes.texts + self.boxes.found + self.boxes.false
-        return 2 * self.words.right / both if both else 0.0
+        return BoxCounts(self.boxes.texts, self.words.right, boxes - self.words.right)
 
 
 class PageReader:

@@ -12,8 +12,8 @@ from hccl_kit.ocr.charset import Charset
 from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.data.pages import page_transforms
 from hccl_kit.ocr.data.pipeline import TRANSFORMS
-from hccl_kit.ocr.data.pixel_format import RESIZE_FOR_INFERENCE, pixel_format
-from hccl_kit.ocr.tasks import classification, detection_heads, line_images, text_heads
+from hccl_kit.ocr.data.transforms import RESIZE_FOR_INFERENCE, pixel_format
+from hccl_kit.ocr.tasks import classification, detection, line_images, text_heads
 
 Size = tuple[int, int]
 MAX_PIXELS = 2**25
@@ -53,7 +53,7 @@ def input_shape(config: Config, given: Sequence[int] | None, batch: int) -> tupl
 
 def _page_size(config: Config, given: Sequence[int] | None) -> Size:
     height, width = given or (PAGE_OF_PPOCR if takes_all_sizes(config) else _fixed_size(config))
-    stride = detection_heads.of(config).stride
+    stride = detection.head_of(config).stride
     if height % stride or width % stride:
         near = " ".join(str(max(1, round(side / stride)) * stride) for side in (height, width))
         raise KitError(

@@ -7,21 +7,20 @@ is written here with the operators of ONNX, from the parameters that it has.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import sqrt
 from typing import Any
 
 import numpy as np
 import onnx
 from mindspore import nn
-from numpy.typing import NDArray
 from onnx import TensorProto, helper
 
-from hccl_kit.ocr.models.ctc_head import CTCHead
-from hccl_kit.ocr.models.network import Network
-from hccl_kit.ocr.models.ppocr import lcnet_v3, lcnet_v4, necks
+from hccl_kit.ocr.models.db import DBHead
+from hccl_kit.ocr.models.network import CTCHead, Network
+from hccl_kit.ocr.models.ppocr import lcnet_v3, lcnet_v4, necks, pyramid
 from hccl_kit.ocr.models.ppocr.nrtr import GuidedNetwork, MultiHead
-from hccl_kit.ocr.serve import ppocr_pages
-from hccl_kit.ocr.serve.onnx_graph import Graph, Part
+from hccl_kit.ocr.models.ppocr.pages import AuxDBHead
+from hccl_kit.ocr.serve import onnx_graph
+from hccl_kit.ocr.serve.onnx_graph import Graph, Part, chain, product
 
 INPUT, OUTPUT = "x", "fetch_name_0"
 """The names in PaddleOCR's files."""
@@ -65,53 +64,6 @@ def model(network: Network | GuidedNetwork, order: Sequence[int] = ()) -> onnx.M
     return model
 
 
-def _convolution(graph: Graph, cell: nn.Conv2d, x: str) -> str:
-    top, bottom, left, right = cell.padding if isinstance(cell.padding, tuple) else (cell.padding,) * 4
-    return graph.add(
-        "Conv", x, *_parameters(graph, cell), pads=[top, left, bottom, right], strides=cell.stride, group=cell.group
-    )
-
-
-def _transposed(graph: Graph, cell: nn.Conv2dTranspose, x: str) -> str:
-    return graph.add("ConvTranspose", x, *_parameters(graph, cell), strides=cell.stride)
-
-
-def _parameters(graph: Graph, cell: nn.Cell) -> list[str]:
-    arrays = [cell.weight, cell.bias] if cell.has_bias else [cell.weight]
-    return [graph.constant(array.asnumpy()) for array in arrays]
-
-
-def _batch_norm(graph: Graph, cell: nn.BatchNorm2d, x: str) -> str:
-    arrays = (cell.gamma, cell.beta, cell.moving_mean, cell.moving_variance)
-    return graph.add("BatchNormalization", x, *(graph.constant(array.asnumpy()) for array in arrays), epsilon=cell.eps)
-
-
-def _layer_norm(graph: Graph, cell: nn.LayerNorm, x: str) -> str:
-    gamma, beta = (graph.constant(array.asnumpy()) for array in (cell.gamma, cell.beta))
-    return graph.add("LayerNormalization", x, gamma, beta, epsilon=cell.epsilon, axis=-1)
-
-
-def _dense(graph: Graph, cell: nn.Dense, x: str) -> str:
-    return _product(graph, cell.weight.asnumpy(), cell.bias.asnumpy(), x)
-
-
-def _product(graph: Graph, weight: NDArray[Any], bias: NDArray[Any], x: str) -> str:
-    return graph.add("Add", graph.add("MatMul", x, graph.constant(weight.T)), graph.constant(bias))
-
-
-def _gelu(graph: Graph, _: nn.Cell, x: str) -> str:
-    # onnxruntime fuses these nodes in this order; in another order its detector takes 12 % longer (measured).
-    error = graph.add("Erf", graph.add("Div", x, graph.constant(sqrt(2))))
-    double = graph.add("Mul", x, graph.add("Add", error, graph.constant(1)))
-    return graph.add("Mul", double, graph.constant(0.5))
-
-
-def _sequence(graph: Graph, cell: nn.SequentialCell, x: str) -> str:
-    for part in cell:
-        x = graph.put(part, x)
-    return x
-
-
 def _squeeze(graph: Graph, cell: lcnet_v4.SqueezeExcite, x: str) -> str:
     # Not GlobalAveragePool: over large maps onnxruntime's loses two digits where convolutions are before it.
     mean = graph.add("ReduceMean", x, axes=[2, 3], keepdims=1)
@@ -144,10 +96,6 @@ def _affine(graph: Graph, cell: lcnet_v3.Affine, x: str) -> str:
 def _activated(graph: Graph, cell: lcnet_v3.Activated, x: str) -> str:
     x = graph.put(cell.inner, graph.put(cell.conv, x))
     return str(graph.put(cell.outer, graph.hard_swish(x)) if cell.is_active else x)
-
-
-def _separable(graph: Graph, cell: lcnet_v3.Separable, x: str) -> str:
-    return graph.put(cell.pointwise, graph.put(cell.squeeze, graph.put(cell.depthwise, x)))
 
 
 def _line_backbone(graph: Graph, cell: lcnet_v3.LineBackbone | lcnet_v4.LineBackbone, x: str) -> str:
@@ -206,30 +154,93 @@ def _ctc_head(graph: Graph, cell: CTCHead, x: str) -> str:
     order = np.array(graph.order)
     weight, bias = cell.dense1.weight.asnumpy()[order], cell.dense1.bias.asnumpy()[order]
     weight[order < 0], bias[order < 0] = 0, NEVER
-    return graph.add("Softmax", _product(graph, weight, bias, x), axis=-1)
+    return graph.add("Softmax", product(graph, weight, bias, x), axis=-1)
+
+
+def _backbone_v4(graph: Graph, cell: lcnet_v4.PageBackbone, x: str) -> list[str]:
+    x = graph.put(cell.stem, x)
+    maps = []
+    for stage in cell.stages:
+        x = graph.put(stage, x)
+        maps.append(x)
+    return maps
+
+
+def _backbone_v3(graph: Graph, cell: lcnet_v3.PageBackbone, x: str) -> list[str]:
+    """The maps are reduced after all stages: the order of the cells, by which `adapt.onnx_weights` reads a file."""
+    first, *others = cell.stages  # a slice would rename their parameters
+    x = graph.put(first, graph.put(cell.stem, x))
+    maps = []
+    for stage in others:
+        x = graph.put(stage, x)
+        maps.append(x)
+    return [graph.put(reduce, x) for reduce, x in zip(cell.reduce, maps, strict=True)]
+
+
+def _excited(graph: Graph, cell: pyramid.Excited, x: str) -> str:
+    x = graph.put(cell.conv, x)
+    return graph.add("Add", x, graph.put(cell.squeeze, x))
+
+
+def _cross(graph: Graph, cell: pyramid.Cross, x: str) -> str:
+    first = graph.add("Add", graph.put(cell.square, x), graph.put(cell.upright, x))
+    return graph.add("Add", first, graph.put(cell.flat, x))
+
+
+def _intra_cl(graph: Graph, cell: pyramid.IntraCL, x: str) -> str:
+    related = graph.put(cell.expand, graph.put(cell.crosses, graph.put(cell.reduce, x)))
+    return graph.add("Add", x, graph.add("Relu", related))
+
+
+def _level_by_level(graph: Graph, cell: pyramid.SmoothPyramid, features: Sequence[str]) -> str:
+    sums = _sums(graph, cell, features)
+    return _joined(graph, [graph.put(smooth, x) for smooth, x in zip(cell.smooth, sums, strict=True)])
+
+
+def _down_and_up(graph: Graph, cell: pyramid.RepLKPAN, features: Sequence[str]) -> str:
+    projected = [graph.put(project, x) for project, x in zip(cell.project, _sums(graph, cell, features), strict=True)]
+    up = [projected.pop()]
+    for halve in cell.halve:
+        up.append(graph.add("Add", projected.pop(), graph.put(halve, up[-1])))
+    lateral = [graph.put(sideways, x) for sideways, x in zip(cell.lateral, up, strict=True)]
+    return _joined(graph, [graph.put(relate, x) for relate, x in zip(cell.relate, reversed(lateral), strict=True)])
+
+
+def _sums(graph: Graph, cell: pyramid.Pyramid, features: Sequence[str]) -> list[str]:
+    """From coarse to fine, each map with all coarser ones added."""
+    sums: list[str] = []
+    for unify, feature in zip(cell.unify, reversed(features), strict=True):
+        x = graph.put(unify, feature)
+        sums.append(graph.add("Add", x, _enlarged(graph, sums[-1], 2)) if sums else x)
+    return sums
+
+
+def _joined(graph: Graph, maps: Sequence[str]) -> str:
+    """Maps from coarse to fine in the size of the finest, as one."""
+    last = len(maps) - 1
+    same = [x if level == last else _enlarged(graph, x, 1 << (last - level)) for level, x in enumerate(maps)]
+    return graph.add("Concat", *same, axis=1)
+
+
+def _enlarged(graph: Graph, x: str, factor: int) -> str:
+    scales = graph.constant([1, 1, factor, factor])
+    how = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+    return graph.add("Resize", x, "", scales, **how)
 
 
 PARTS: Mapping[type, Part] = {
-    **ppocr_pages.PARTS,
-    nn.Conv2d: _convolution,
-    nn.Conv2dTranspose: _transposed,
-    nn.BatchNorm2d: _batch_norm,
-    nn.LayerNorm: _layer_norm,
-    nn.Dense: _dense,
-    nn.GELU: _gelu,
-    nn.ReLU: lambda graph, _, x: graph.add("Relu", x),
-    nn.Sigmoid: lambda graph, _, x: graph.add("Sigmoid", x),
-    nn.Identity: lambda _graph, _, x: x,
-    nn.SequentialCell: _sequence,
+    **onnx_graph.PARTS,
     lcnet_v3.Affine: _affine,
     lcnet_v3.Activated: _activated,
-    lcnet_v3.Separable: _separable,
+    lcnet_v3.Separable: chain("depthwise", "squeeze", "pointwise"),
+    lcnet_v3.PageBackbone: _backbone_v3,
     lcnet_v3.LineBackbone: _line_backbone,
     lcnet_v4.Stem: _stem,
-    lcnet_v4.PlainStem: _sequence,
+    lcnet_v4.PlainStem: onnx_graph.PARTS[nn.SequentialCell],
     lcnet_v4.SqueezeExcite: _squeeze,
     lcnet_v4.Block: _block,
     lcnet_v4.LineBackbone: _line_backbone,
+    lcnet_v4.PageBackbone: _backbone_v4,
     necks.Normalised: _normalised,
     necks.Attention: _attention,
     necks.Perceptron: _perceptron,
@@ -237,6 +248,16 @@ PARTS: Mapping[type, Part] = {
     necks.LightSVTR: _light_svtr,
     necks.CTCGuide: _ctc_guide,
     necks.SVTREncoder: _svtr_encoder,
+    pyramid.Excited: _excited,
+    pyramid.Smooth: chain("depthwise", "reduce"),
+    pyramid.RepLKFPN: _level_by_level,
+    pyramid.RSEFPN: _level_by_level,
+    pyramid.Wide: chain("depthwise", "pointwise"),
+    pyramid.Cross: _cross,
+    pyramid.IntraCL: _intra_cl,
+    pyramid.RepLKPAN: _down_and_up,
+    DBHead: chain("segm"),
+    AuxDBHead: chain("segm"),
     CTCHead: _ctc_head,
     MultiHead: _ctc_head,
 }

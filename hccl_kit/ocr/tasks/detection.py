@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from mindspore import nn
@@ -15,15 +16,90 @@ from hccl_kit.ocr.config import Config, options_of
 from hccl_kit.ocr.data.loader import Batch, Targets, stack_images
 from hccl_kit.ocr.data.pages import page_labels, page_transforms
 from hccl_kit.ocr.data.pages.pages import Page, Polygons
-from hccl_kit.ocr.data.pixel_format import pixel_format
 from hccl_kit.ocr.data.samples import BadSampleError
-from hccl_kit.ocr.data.transforms import image_of
-from hccl_kit.ocr.decode.boxes import Box
+from hccl_kit.ocr.data.transforms import image_of, pixel_format
+from hccl_kit.ocr.decode.boxes import Box, Decode
+from hccl_kit.ocr.decode.db import db_postprocess
+from hccl_kit.ocr.decode.east import east_postprocess
+from hccl_kit.ocr.decode.pse import pse_postprocess
+from hccl_kit.ocr.losses.pages import AuxDBLoss, DBLoss, EASTLoss, PSEDiceLoss
 from hccl_kit.ocr.metrics.boxes import BoxCounts, Matches, compare, match
 from hccl_kit.ocr.metrics.counts import Counts
-from hccl_kit.ocr.tasks import detection_heads
-from hccl_kit.ocr.tasks.detection_heads import HEADS, PSE, DetectionHead
 from hccl_kit.ocr.tasks.task import Task, Warn, assert_names, assert_no_line_options
+
+Shown = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
+"""Kernels and borders (H, W) of the texts of an image, from 0 to 1, and the mask (H, W), 0 for pixels that the loss
+ignores.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class DetectionHead:
+    """What belongs to one kind of head; `criterion` and `postprocess` are its names in a configuration."""
+
+    criterion: str
+    postprocess: str
+    targets: tuple[str, ...]
+    """The transforms that draw the targets of the loss, in its order."""
+    stride: int
+    """Heights and widths of images are multiples of it."""
+    loss: Callable[..., nn.Cell]
+    decoder: Callable[..., Decode]
+    shown: Callable[[Targets, int], Shown]
+    """The targets of one image of a batch, for a picture."""
+
+
+def _shown_of_db(targets: Targets, number: int) -> Shown:
+    kernels, masks, thresholds, near = targets
+    return kernels[number, 0], thresholds[number] * near[number], masks[number]
+
+
+def _shown_of_pse(targets: Targets, number: int) -> Shown:
+    texts, kernels, masks = targets
+    return kernels[number, -1], texts[number] * masks[number], masks[number]
+
+
+def _shown_of_east(targets: Targets, number: int) -> Shown:
+    scores, _, ignored = (np.kron(maps[number, 0], np.ones((4, 4), np.float32)) for maps in targets)
+    return scores, np.zeros_like(scores), 1 - ignored
+
+
+DB = DetectionHead(
+    criterion="DBLoss",
+    postprocess="DBPostprocess",
+    targets=("ShrinkBinaryMap", "BorderMap"),
+    stride=32,
+    loss=DBLoss,
+    decoder=db_postprocess,
+    shown=_shown_of_db,
+)
+PSE = DetectionHead(
+    criterion="PSEDiceLoss",
+    postprocess="PSEPostprocess",
+    targets=("PSEGtDecode",),
+    stride=4,
+    loss=PSEDiceLoss,
+    decoder=pse_postprocess,
+    shown=_shown_of_pse,
+)
+EAST = DetectionHead(
+    criterion="EASTLoss",
+    postprocess="EASTPostprocess",
+    targets=("EASTProcessTrain",),
+    stride=4,
+    loss=EASTLoss,
+    decoder=east_postprocess,
+    shown=_shown_of_east,
+)
+AUX_DB = replace(DB, criterion="AuxDBLoss", loss=AuxDBLoss)
+HEADS: Mapping[str, DetectionHead] = {"DBHead": DB, "AuxDBHead": AUX_DB, "PSEHead": PSE, "EASTHead": EAST}
+"""By the name of the head in a configuration."""
+
+
+def head_of(config: Config) -> DetectionHead:
+    """The head of a configuration."""
+    return HEADS[config["model"]["head"]["name"]]
+
 
 TARGETS = frozenset(name for head in HEADS.values() for name in head.targets)
 """The transforms that draw the targets of a loss."""
@@ -51,7 +127,7 @@ class Detection(Task):
     units = "pages"
 
     def __init__(self, config: Config) -> None:
-        self.head = detection_heads.of(config)
+        self.head = head_of(config)
         _assert_parts(config, self.head)
         for section in ("train", "eval"):
             if section in config:

@@ -10,8 +10,7 @@ from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.charset import Charset
 from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.data.lines.line_sources import read_lines
-from hccl_kit.ocr.data.samples import numbered_lines
-from hccl_kit.ocr.data.sources import are_there
+from hccl_kit.ocr.data.samples import are_there, numbered_lines
 from hccl_kit.ocr.decode.beam import BeamSearch, LanguageModel, lowest_likeness
 
 T = TypeVar("T")

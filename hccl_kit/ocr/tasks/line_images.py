@@ -12,9 +12,8 @@ from hccl_kit.base.errors import KitError
 from hccl_kit.ocr import drawing
 from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.data.loader import Batch
-from hccl_kit.ocr.data.pixel_format import RESIZE_FOR_INFERENCE, pixel_format
 from hccl_kit.ocr.data.samples import TextLine
-from hccl_kit.ocr.data.transforms import image_of
+from hccl_kit.ocr.data.transforms import RESIZE_FOR_INFERENCE, image_of, pixel_format
 from hccl_kit.ocr.decode.reading import Reading
 from hccl_kit.ocr.tasks.task import Task, lacks
 

@@ -4,8 +4,7 @@ To add a family, write one module and one row:
 
 1. `models/<name>.py` with the network, and `build(model)`, which makes it from the section `model` of a configuration.
    A backbone for lines of text needs less: a cell from images (N, 3, H, W) to features (N, C, 1, T) with an attribute
-   `out_channels` (C), the constant `HEIGHT` (H) and `sequence_length(width)` (T); `crnn.build` and `rare.build` do the
-   rest.
+   `out_channels` (C), the constant `HEIGHT` (H) and `sequence_length(width)` (T); `crnn.build` does the rest.
 2. A row in RECIPES: the names of the parts in a configuration, `build`, and the task.
 
 The names and options of the parts are also in schemas/train_config.schema.json, which rejects all others before
@@ -31,8 +30,8 @@ from hccl_kit.ocr.models import (
     db,
     detector,
     east,
+    fpn,
     pse,
-    rare,
     rec_resnet34,
     svtr,
     vgg7,
@@ -87,18 +86,14 @@ def _svtr_task(config: Config) -> Recognition:
     return Recognition(config, height=None if rectifies else height, sequence_length=sequence_length)
 
 
-def _conv_small_rows(name: str) -> tuple[Recipe, Recipe]:
-    with_attention = partial(rare.build, backbone=partial(crnn_small.Features, name))
-    return (
-        Recipe((name, "RNNEncoder", "CTCHead"), crnn_small.build, reads_lines(crnn_small)),
-        Recipe((name, "RNNEncoder", "AttentionHead"), with_attention, reads_lines(crnn_small)),
-    )
-
-
 RECIPES: tuple[Recipe, ...] = (
     *(
-        Recipe((backbone, f"{family}FPN", f"{family}Head"), module.build, Detection)
-        for family, module in (("DB", db), ("PSE", pse), ("EAST", east))
+        Recipe((backbone, f"{family}FPN", f"{family}Head"), partial(detector.build, neck=neck, head=head), Detection)
+        for family, neck, head in (
+            ("DB", fpn.FeaturePyramid, db.DBHead),
+            ("PSE", pse.PSEFPN, pse.PSEHead),
+            ("EAST", east.EASTFPN, east.EASTHead),
+        )
         for backbone in detector.BACKBONES
     ),
     *(
@@ -111,15 +106,13 @@ RECIPES: tuple[Recipe, ...] = (
         for head in heads
     ),
     Recipe(("rec_vgg7", "RNNEncoder", "CTCHead"), partial(crnn.build, backbone=vgg7.Vgg7), reads_lines(vgg7)),
-    Recipe(
-        ("rec_resnet34", "RNNEncoder", "CTCHead"),
-        partial(crnn.build, backbone=rec_resnet34.RecResNet34),
-        reads_lines(rec_resnet34),
-    ),
-    Recipe(
-        ("rec_resnet34", "RNNEncoder", "AttentionHead"),
-        partial(rare.build, backbone=rec_resnet34.RecResNet34),
-        reads_lines(rec_resnet34),
+    *(
+        Recipe(
+            ("rec_resnet34", "RNNEncoder", head),
+            partial(crnn.build, backbone=rec_resnet34.RecResNet34),
+            reads_lines(rec_resnet34),
+        )
+        for head in crnn.HEADS
     ),
     *(
         Recipe((backbone, neck, head), lines.build, reads_lines(module))
@@ -131,7 +124,14 @@ RECIPES: tuple[Recipe, ...] = (
         for head in ("CTCHead", "MultiHead")
     ),
     Recipe(("SVTRNet", "Img2Seq", "CTCHead"), svtr.build, _svtr_task),
-    *(row for name in crnn_small.BACKBONES for row in _conv_small_rows(name)),
+    *(
+        Recipe((name, "RNNEncoder", head), build, reads_lines(crnn_small))
+        for name in crnn_small.BACKBONES
+        for head, build in (
+            ("CTCHead", crnn_small.build),
+            ("AttentionHead", partial(crnn.build, backbone=partial(crnn_small.Features, name))),
+        )
+    ),
     Recipe(("cls_mobilenet_v3_small_100", "MobileNetV3Head"), cls_mobilenet_v3.build, Classification),
 )
 

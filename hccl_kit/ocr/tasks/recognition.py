@@ -17,11 +17,11 @@ from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.charset import Charset
 from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.data import image_file
-from hccl_kit.ocr.data.lines import line_join, line_transforms
+from hccl_kit.ocr.data.lines import line_transforms, rec_augment
 from hccl_kit.ocr.data.lines.line_sources import Lines, read_lines
 from hccl_kit.ocr.data.loader import Batch, Targets, stack_images
 from hccl_kit.ocr.data.samples import BadSampleError, TextLine
-from hccl_kit.ocr.data.synthetic.lines import rendered_lines
+from hccl_kit.ocr.data.synthetic.render import rendered_lines
 from hccl_kit.ocr.decode.reading import Reading
 from hccl_kit.ocr.metrics.counts import Counts
 from hccl_kit.ocr.metrics.lines import WordCounts, compare, letters, unaltered
@@ -254,7 +254,7 @@ def _label_options(config: Config) -> dict[str, Any]:
 def _assert_joins_fit(config: Config, longest: int, min_length: Callable[[text_heads.Label], int], steps: int) -> None:
     """Raises KitError if RecConAug may make a text that is too long for its label or for the network."""
     for name, options in config.transforms("train"):
-        joined = options.get("max_text_length", line_join.MAX_TEXT_LENGTH)
+        joined = options.get("max_text_length", rec_augment.MAX_TEXT_LENGTH)
         if name == "RecConAug" and (joined > longest or min_length(tuple(range(joined))) > steps):
             raise KitError(
                 "ocr.recognition.recconaug-max-text",

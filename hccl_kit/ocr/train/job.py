@@ -20,7 +20,7 @@ from hccl_kit.ocr.checkpoints.previous_run import make_room, restarts_of_run, wa
 from hccl_kit.ocr.config import BEST, Config
 from hccl_kit.ocr.data.data_folder import guards
 from hccl_kit.ocr.data.feed import Feed
-from hccl_kit.ocr.infer.evaluate import Evaluator
+from hccl_kit.ocr.infer.inference import Evaluator
 from hccl_kit.ocr.run.consistency import answer_of_first_rank, assert_one_data_set, assert_one_dictionary
 from hccl_kit.ocr.run.log import RunLog
 from hccl_kit.ocr.tasks import recipes
@@ -86,7 +86,7 @@ class Job:
         """Write what a resumed run needs (rank 0)."""
         if self.world.is_main:
             mark = dictionary_mark.mark(self.task.dictionary, self.task.characters)
-            resume.save(self.folder, [*parameters.state(self.network, self.step), *mark], progress)
+            resume.save(self.folder, [*self.step.state, *mark], progress)
 
 
 def build_job(config: Config, world: World, log: RunLog) -> Job:
@@ -126,7 +126,7 @@ def build_job(config: Config, world: World, log: RunLog) -> Job:
         guard={name: Evaluator(other, world, log.warn) for name, other in guards(config).items()},
         network=network,
         step=step,
-        start=_start(config, world, log, parameters.state(network, step), task.dictionary),
+        start=_start(config, world, log, step.state, task.dictionary),
         initial=parameters.copy(network),
         left_out=left_out,
         began=began,

@@ -1,8 +1,7 @@
-"""Optimizers with explicit weight decay.
+"""The optimizer of a configuration: which parameters decay, and at which rate each of them learns.
 
-They use MindSpore's kernels but not its optimizers: nn.AdamWeightDecay lacks Adam's bias correction (the CRNN does not
-learn with it), nn.Adam's correction leaves epsilon out, and which parameters decay depends on grouping: without groups
-beta and gamma never decay, with groups that set no decay of their own all parameters do.
+In MindSpore, which parameters decay depends on grouping: without groups beta and gamma never decay, with groups that
+set no decay of their own all parameters do.
 """
 
 from __future__ import annotations
@@ -10,52 +9,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mindspore import Parameter, ParameterTuple, Tensor, nn
+from mindspore import Parameter, nn
 
 from hccl_kit.ocr.adapt.freeze import begins, unknown_prefix
-from hccl_kit.ocr.train.optimizer_rules import Adagrad, Adam, Lamb, Lion, Momentum, NAdam, RMSProp
+from hccl_kit.ocr.train.optimizer_rules import RULES, Update
 
 Section = Mapping[str, Any]
 
 
 def build(section: Section, network: nn.Cell) -> Update:
-    """The update of a section `optimizer`, over the trainable parameters of `network`.
-
-    sgd, momentum and nesterov are the same optimizer: MindOCR passes the key `momentum` (default 0.9) to nn.SGD too,
-    and the key `nesterov`, not the name, turns Nesterov momentum on.
-    """
+    """The update of a section `optimizer`, over the trainable parameters of `network`."""
     parameters = network.trainable_params()
-    decay = decays(section, parameters)
-    opt = section["opt"]
-    if opt == "lion":
-        rule: nn.Cell = Lion(parameters, decay, betas=_betas(section, 0.99))
-    elif opt in ("adam", "adamw"):
-        eps = section["eps"] or 1e-8
-        decoupled = decay if opt == "adamw" else [0.0] * len(decay)
-        nesterov = opt == "adam" and section["nesterov"]
-        rule = Adam(parameters, decoupled, betas=_betas(section, 0.999), eps=eps, nesterov=nesterov)
-    elif opt in ("nadam", "rmsprop", "adagrad", "lamb"):
-        rule = _adaptive(opt, section, parameters, decay)
-    else:
-        rule = Momentum(parameters, momentum=section["momentum"], nesterov=section["nesterov"])
-    coupled = [0.0] * len(decay) if opt in ("adamw", "lion", "lamb") else decay
-    return Update(parameters, rule, coupled, rate_factors(section["lr_factors"], parameters))
-
-
-def _adaptive(opt: str, section: Section, parameters: Sequence[Parameter], decay: list[float]) -> nn.Cell:
-    if opt == "rmsprop":
-        eps, mean = section["eps"] or 1e-10, section["decay"]
-        return RMSProp(parameters, decay=mean, momentum=section["momentum"], eps=eps, centered=section["centered"])
-    if opt == "adagrad":
-        return Adagrad(parameters, accum=section["accum"])
-    betas = _betas(section, 0.999)
-    if opt == "lamb":
-        return Lamb(parameters, decay, betas=betas, eps=section["eps"] or 1e-6)
-    return NAdam(parameters, betas=betas, eps=section["eps"] or 1e-8, schedule_decay=section["schedule_decay"])
-
-
-def _betas(section: Section, second: float) -> tuple[float, float]:
-    return section["beta1"] or 0.9, section["beta2"] or second
+    factors = rate_factors(section["lr_factors"], parameters)
+    return RULES[section["opt"]](section, parameters, decays(section, parameters), factors)
 
 
 def decays(section: Section, parameters: Sequence[Parameter]) -> list[float]:
@@ -105,31 +71,3 @@ def _named_parts(section: Section) -> tuple[str, ...]:
     if strategy == "filter_norm_and_bias" or (not named and section["filter_bias_and_bn"]):
         return ("beta", "gamma", "bias")
     return named
-
-
-class Update(nn.Cell):
-    """Inputs: a factor for all gradients, the learning rate, and the gradients of all parameters.
-
-    The learning rate of each parameter is multiplied by its value in `factors`. `decay` is added to the gradients (L2);
-    decoupled weight decay is part of `rule`.
-    """
-
-    def __init__(
-        self, parameters: Sequence[Parameter], rule: nn.Cell, decay: list[float], factors: list[float]
-    ) -> None:
-        super().__init__(auto_prefix=False)  # parameters keep the names of the network
-        self.parameters = ParameterTuple(parameters)
-        self.rule = rule
-        self.decay = decay
-        self.factors = factors
-
-    def construct(self, factor: Tensor, rate: Tensor, *gradients: Tensor) -> Tensor:
-        ready: tuple[Tensor, ...] = ()
-        rates: tuple[Tensor, ...] = ()
-        for index in range(len(self.decay)):
-            gradient = gradients[index] * factor
-            if self.decay[index] > 0:
-                gradient = gradient + self.parameters[index] * self.decay[index]
-            ready = (*ready, gradient)
-            rates = (*rates, rate if self.factors[index] == 1 else rate * self.factors[index])
-        return self.rule(rates, ready)

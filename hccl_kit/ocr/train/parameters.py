@@ -9,7 +9,6 @@ import numpy as np
 from mindspore import Parameter, Tensor, nn
 from numpy.typing import NDArray
 
-from hccl_kit.ocr.train.step import TrainStep
 from hccl_kit.runtime.join import World
 
 
@@ -48,8 +47,3 @@ def digest(network: nn.Cell) -> str:
     for parameter in network.get_parameters():
         sha.update(np.ascontiguousarray(parameter.asnumpy()).tobytes())
     return sha.hexdigest()
-
-
-def state(network: nn.Cell, step: TrainStep) -> list[Parameter]:
-    """The parameters that a checkpoint of a run holds: weights, statistics, optimizer, loss scale, moving average."""
-    return list({p.name: p for cell in (network, *step.cells) for p in cell.get_parameters()}.values())

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import mindspore as ms
 import numpy as np
-from mindspore import ParameterTuple, Tensor, nn, ops
+from mindspore import Parameter, ParameterTuple, Tensor, nn, ops
 from mindspore.ops import functional
 from numpy.typing import NDArray
 
@@ -18,7 +18,7 @@ from hccl_kit.ocr.adapt.precision import LossScale, Scaling
 from hccl_kit.ocr.data.loader import Batch
 from hccl_kit.ocr.models import dropout
 from hccl_kit.ocr.train.join import Gradients, Join
-from hccl_kit.ocr.train.optimizer import Update
+from hccl_kit.ocr.train.optimizer_rules import Update
 from hccl_kit.ocr.train.weights_in_use import Ema, StartShare
 
 
@@ -150,9 +150,10 @@ class TrainStep:
         self._idle: NDArray[np.bool_] | None = None
 
     @property
-    def cells(self) -> tuple[nn.Cell, ...]:
-        """The cells with parameters that a checkpoint of the run holds."""
-        return (self.update, self.loss_scale, *((self.ema,) if self.ema is not None else ()))
+    def state(self) -> list[Parameter]:
+        """The parameters of a checkpoint: weights, statistics, optimizer, loss scale, moving average."""
+        cells = (self.network, self.update, self.loss_scale, *((self.ema,) if self.ema is not None else ()))
+        return list({parameter.name: parameter for cell in cells for parameter in cell.get_parameters()}.values())
 
     @property
     def parts(self) -> dict[str, nn.Cell]:

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.adapt.classifier import PLACES, align, by_character
+from hccl_kit.ocr.models.crnn import AttentionHead
 from hccl_kit.ocr.models.ppocr import nrtr
-from hccl_kit.ocr.models.rare import AttentionHead
 from tests.ocr.tiny import values
 
 pytestmark = pytest.mark.train

@@ -14,7 +14,9 @@ from safetensors.numpy import save_file
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.adapt import pretrained
-from hccl_kit.ocr.models import db
+from hccl_kit.ocr.models.db import DBHead
+from hccl_kit.ocr.models.detector import build
+from hccl_kit.ocr.models.fpn import FeaturePyramid
 from hccl_kit.ocr.models.network import Network
 from tests.ocr.tiny import Normed, values
 
@@ -158,12 +160,14 @@ def mindcv(name: str, *, mint: bool) -> dict[str, NDArray[np.float32]]:
 
 
 def detector(name: str) -> Network:
-    return db.build(
+    return build(
         {
             "backbone": {"name": name},
             "neck": {"name": "DBFPN", "out_channels": 8, "bias": False, "use_asf": False, "channel_attention": False},
             "head": {"name": "DBHead", "k": 50, "bias": False, "adaptive": False, "k_scales_threshold": False},
-        }
+        },
+        neck=FeaturePyramid,
+        head=DBHead,
     )
 
 

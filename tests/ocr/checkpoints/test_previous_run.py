@@ -1,6 +1,9 @@
-"""Results of an earlier run: a new one moves them aside when nothing is left that can keep it from starting."""
+"""The folder of a run has one at a time; a new one moves earlier results aside when nothing keeps it from starting."""
 
 import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +16,7 @@ from hccl_kit.ocr.checkpoints.previous_run import (
     PREVIOUS,
     RESUME,
     announce,
+    claim,
     make_room,
     own_checkpoints,
     restarts,
@@ -22,6 +26,7 @@ from hccl_kit.ocr.checkpoints.previous_run import (
 )
 from hccl_kit.runtime.worker_env import RESTART
 from tests.ocr.run_tool import CONFIG, assert_refused, train
+from tests.places import ROOT
 
 LEFT = {
     **{RESUME: "last", PREVIOUS: "before", "best.ckpt": "75 %", "best.onnx": "of best", KEPT: "[]", "step_3.ckpt": "3"},
@@ -221,3 +226,66 @@ def test_reads_the_number_of_restarts(value: str | None, number: int) -> None:
 def test_an_invalid_number_of_restarts_is_refused(value: str) -> None:
     with pytest.raises(KitError, match=RESTART):
         restarts({RESTART: value})
+
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from hccl_kit.ocr.checkpoints.previous_run import claim
+claim(Path(sys.argv[1]))
+print("claimed", flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.fixture
+def claimed(tmp_path: Path) -> Path:
+    return tmp_path / "runs" / "one"
+
+
+def held(folder: Path) -> subprocess.Popen[str]:
+    """A process that has claimed the folder."""
+    process = subprocess.Popen([sys.executable, "-c", HOLD, str(folder)], stdout=subprocess.PIPE, text=True, cwd=ROOT)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "claimed\n"
+    return process
+
+
+def test_a_folder_of_a_running_training_is_refused(claimed: Path) -> None:
+    with held(claimed) as process:
+        try:
+            with pytest.raises(KitError, match=f"another training is writing into {claimed}") as caught:
+                claim(claimed, patience=0.2)
+        finally:
+            process.kill()
+    assert "train.ckpt_save_dir" in (caught.value.hint or "")
+    assert list(claimed.iterdir()) == []
+
+
+def test_a_killed_training_leaves_no_claim(claimed: Path) -> None:
+    with held(claimed) as process:
+        process.kill()
+    claim(claimed, patience=0)
+
+
+def test_a_training_that_is_about_to_end_is_waited_for(claimed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with held(claimed) as process:
+
+        def sleep(_: float) -> None:
+            process.kill()
+            process.wait()
+
+        monkeypatch.setattr("time.sleep", sleep)
+        claim(claimed)
+        assert process.returncode == -signal.SIGKILL
+
+
+def test_a_folder_that_cannot_be_created_is_an_error(claimed: Path) -> None:
+    claimed.parent.write_text("a file")
+    with pytest.raises(KitError, match=f"cannot write into {claimed}: Not a directory"):
+        claim(claimed)
+
+
+def test_a_process_may_train_into_its_folder_again(claimed: Path) -> None:
+    claim(claimed)
+    claim(claimed, patience=0)

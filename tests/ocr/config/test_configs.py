@@ -182,19 +182,8 @@ def test_the_schema_and_the_parts_of_the_networks_have_the_same_options() -> Non
         EASTLoss,
         PSEDiceLoss,
     )
-    from hccl_kit.ocr.models import (  # noqa: PLC0415
-        cls_mobilenet_v3,
-        ctc_head,
-        db,
-        east,
-        fpn,
-        mobilenet_v3,
-        pse,
-        rare,
-        svtr,
-        tps,
-    )
-    from hccl_kit.ocr.models.ppocr import aux_head, lcnet_v3, lcnet_v4, necks, nrtr, pyramid  # noqa: PLC0415
+    from hccl_kit.ocr.models import cls_mobilenet_v3, crnn, db, east, fpn, mobilenet_v3, network, pse, svtr, tps  # noqa: PLC0415
+    from hccl_kit.ocr.models.ppocr import lcnet_v3, lcnet_v4, necks, nrtr, pyramid  # noqa: PLC0415
 
     rec, cls = (schema.root()["$defs"][f"{name}_model"]["properties"] for name in ("rec", "cls"))
     pairs: list[tuple[dict[str, Any], Callable[..., Any]]] = [
@@ -214,12 +203,11 @@ def test_the_schema_and_the_parts_of_the_networks_have_the_same_options() -> Non
         (options_of("rse_fpn"), pyramid.RSEFPN),
         (options_of("rep_lk_pan"), pyramid.RepLKPAN),
         (options_of("db_head"), db.DBHead),
-        (options_of("db_head"), aux_head.AuxDBHead),
         (options_of("pse_head"), pse.PSEHead),
         (options_of("east_head"), east.EASTHead),
         (options_of("cls_loss"), CrossEntropySmooth),
         (cls["head"]["properties"], cls_mobilenet_v3.MobileNetV3Head),
-        (options_of("ctc_head"), ctc_head.CTCHead),
+        (options_of("ctc_head"), network.CTCHead),
         (options_of("multi_head"), nrtr.MultiHead),
         (options_of("pplcnet_v4"), lcnet_v4.LineBackbone),
         (options_of("pplcnet_v4"), lcnet_v4.PageBackbone),
@@ -228,7 +216,7 @@ def test_the_schema_and_the_parts_of_the_networks_have_the_same_options() -> Non
         (options_of("light_svtr"), necks.LightSVTR),
         (options_of("ctc_guide"), necks.CTCGuide),
         (options_of("svtr_encoder"), necks.SVTREncoder),
-        (options_of("attention_head"), rare.AttentionHead),
+        (options_of("attention_head"), crnn.AttentionHead),
         (rec["transform"]["properties"], tps.rectifier),
     ]
     for rules, taken in pairs:

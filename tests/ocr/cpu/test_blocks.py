@@ -19,7 +19,7 @@ from hccl_kit.ocr.cpu import convolution as convolutions
 from hccl_kit.ocr.cpu.library import hold, library
 from hccl_kit.ocr.models import rec_resnet34, svtr
 from hccl_kit.ocr.models.detector import BasicBlock, Bottleneck
-from hccl_kit.ocr.models.pool import MaxPool
+from hccl_kit.ocr.models.network import MaxPool
 from hccl_kit.ocr.models.ppocr import necks
 from hccl_kit.ocr.models.ppocr.convolutions import Normed
 from hccl_kit.ocr.on_cpu import INSTRUCTION_SETS

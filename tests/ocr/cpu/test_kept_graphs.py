@@ -15,7 +15,7 @@ from mindspore.train.mind_ir_pb2 import ModelProto, TensorProto
 
 from hccl_kit.base.temporary import beside
 from hccl_kit.ocr import config
-from hccl_kit.ocr.cpu import kept_graphs, version
+from hccl_kit.ocr.cpu import kept_graphs
 from hccl_kit.ocr.cpu.kept_graphs import ENABLE, PLACE, TRUST, facts, keep, name
 from hccl_kit.runtime.join import World
 from hccl_kit.runtime.worker_env import WorkerEnv
@@ -292,7 +292,7 @@ def test_conditions_that_disable_the_cache(start: Start, cache: Path, monkeypatc
     assert kept_none()
     cache.unlink()
     with monkeypatch.context() as off:
-        off.setattr(version, "installed", lambda: "2.11.0")  # whose cache may work in another way
+        off.setattr("hccl_kit.ocr.cpu.library.installed", lambda: "2.11.0")  # whose cache may work in another way
         assert kept_none()
     with monkeypatch.context() as off:
         off.setattr(kept_graphs, "ENABLE", "MS_OTHER")
@@ -329,7 +329,7 @@ def test_the_folder_name_depends_on_everything_that_affects_graphs(
     ]
     monkeypatch.setattr(sys, "argv", ["another.py"])
     different.append(named())
-    monkeypatch.setattr(version, "installed", lambda: "99")
+    monkeypatch.setattr("hccl_kit.ocr.cpu.library.installed", lambda: "99")
     different.append(named())
     (tmp_path / "network.py").write_text("x = 1\n", encoding="utf-8")
     monkeypatch.setattr(kept_graphs, "CODE", tmp_path)

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.ocr.cpu import version
 from hccl_kit.ocr.cpu.library import SOURCE, hold, library
 from tests.ocr.compiler import NEEDS_COMPILER
 from tests.places import ROOT
@@ -181,12 +180,12 @@ def test_the_source_compiles_without_warnings() -> None:
 
 def test_another_mindspore_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its private interfaces may differ, and then the process would crash."""
-    monkeypatch.setattr(version, "installed", lambda: "2.11.0")
+    monkeypatch.setattr("hccl_kit.ocr.cpu.library.installed", lambda: "2.11.0")
     with pytest.raises(KitError, match=r"the operators are made for MindSpore 2.10.0, and 2.11.0 is installed"):
         library(tmp_path / "cache", os.environ)
 
 
 def test_another_onednn_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(version, "ONEDNN", (3, 9))
+    monkeypatch.setattr("hccl_kit.ocr.cpu.library.ONEDNN", (3, 9))
     with pytest.raises(KitError, match=r"the operators are made for oneDNN 3.9, and MindSpore has 3.10"):
         library(tmp_path / "cache", os.environ)

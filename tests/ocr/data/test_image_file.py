@@ -15,12 +15,12 @@ from PIL import Image
 
 from hccl_kit.ocr.data import image_file, transforms
 from hccl_kit.ocr.data.image_file import AT_ONCE, FORMATS, MAX_PIXELS, open_image, read_image, size_of
-from hccl_kit.ocr.data.lines.lmdb_lines import LmdbLines
+from hccl_kit.ocr.data.lines.line_sources import LmdbLines
 from hccl_kit.ocr.data.pages.pages import Page
 from hccl_kit.ocr.data.pipeline import pipeline
 from hccl_kit.ocr.data.samples import BadSampleError, Sample, TextLine
 from tests.ocr.data.images import png_of, write_image
-from tests.ocr.data.lines.test_lmdb_lines import base
+from tests.ocr.data.lines.test_line_sources import base
 from tests.places import ROOT
 
 GENERATOR = np.random.default_rng(0)

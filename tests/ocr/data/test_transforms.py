@@ -17,8 +17,8 @@ from hccl_kit.ocr.data import transforms
 from hccl_kit.ocr.data.lines import line_transforms
 from hccl_kit.ocr.data.pages.pages import Page
 from hccl_kit.ocr.data.pipeline import pipeline
-from hccl_kit.ocr.data.samples import BadSampleError, TextLine
-from hccl_kit.ocr.data.transforms import Transform
+from hccl_kit.ocr.data.samples import BadSampleError, Sample, TextLine
+from hccl_kit.ocr.data.transforms import PixelFormat, Transform, pixel_format
 from tests.ocr.data.images import PIPELINE, png_of, write_image
 from tests.ocr.reference import reference_arrays
 
@@ -401,3 +401,31 @@ def test_a_dictionary_and_inference_mode_together_imply_padding() -> None:
     ):
         result = applied(line_transforms.resize(image_shape=[32, 100], **options), image)
         assert result.any(axis=(0, 2)).sum() == width
+
+
+MEAN_127 = {"NormalizeImage": {"bgr_to_rgb": True, "mean": [127.0] * 3, "std": [127.0] * 3}}
+IMAGENET = {"NormalizeImage": {"mean": "imagenet", "std": "imagenet", "is_hwc": True}}
+PIPELINES: list[list[dict[str, Any]]] = [
+    [{"DecodeImage": {"img_mode": "BGR"}}, IMAGENET, {"ToCHWImage": None}],
+    [{"DecodeImage": {"img_mode": "RGB"}}, IMAGENET, {"ToCHWImage": None}],
+    [{"DecodeImage": None}, MEAN_127, {"ToCHWImage": None}],
+    [{"Decode": None}, {"Normalize": None}, {"HWC2CHW": None}],
+    [{"DecodeImage": None}, {"ToCHWImage": None}],
+]
+
+
+@pytest.mark.parametrize("steps", PIPELINES)
+def test_natural_images_are_restored_from_any_pipeline(tmp_path: Path, steps: list[dict[str, Any]]) -> None:
+    image = np.random.default_rng(0).integers(0, 256, (12, 20, 3)).astype(np.uint8)
+    image[..., 0] //= 4  # more red than blue
+    cv2.imwrite(str(tmp_path / "a.png"), image)
+    done = pipeline(steps)(Sample(tmp_path / "a.png"), np.random.default_rng(0))
+    assert done.image is not None
+    found = pixel_format((name, options or {}) for step in steps for name, options in step.items())
+    np.testing.assert_array_equal(found.restored(done.image.astype(np.float32)), image)
+
+
+def test_values_outside_the_pixel_range_are_clipped() -> None:
+    made = PixelFormat("RGB", (100.0,) * 3, (10.0,) * 3)
+    image = np.stack([np.full((2, 2), value, np.float32) for value in (-20.0, 0.0, 20.0)])
+    assert made.restored(image)[0, 0].tolist() == [255, 100, 0]

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from hccl_kit.ocr.data.pages.db_maps import draw_kernels_of_pse, rates
 from hccl_kit.ocr.data.pages.pages import Shape, pad_polygons
-from hccl_kit.ocr.data.pages.pse_maps import draw_kernels, rates
 from hccl_kit.ocr.decode.boxes import Box
 from hccl_kit.ocr.decode.pse import expand, pse_postprocess
 from hccl_kit.ocr.metrics.boxes import compare
@@ -24,7 +24,7 @@ def rotated(centre: tuple[float, float], size: tuple[float, float], degrees: flo
 
 def kernels_of(*texts: NDArray[np.float32]) -> NDArray[np.float32]:
     """Texts and kernels (7, H, W) as drawn by PSEGtDecode."""
-    drawn, kernels, _ = draw_kernels(pad_polygons(texts), np.zeros(len(texts), bool), SIZE, rates(7, 0.4))
+    drawn, kernels, _ = draw_kernels_of_pse(pad_polygons(texts), np.zeros(len(texts), bool), SIZE, rates(7, 0.4))
     return np.concatenate([drawn[None], kernels])
 
 

@@ -1,5 +1,6 @@
 """CRNN with both backbones: the outputs of the reference for the same weights, and properties of its parts."""
 
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 from mindspore import Tensor, nn
 
 from hccl_kit.ocr.models import crnn, dropout, rec_resnet34, vgg7
+from hccl_kit.ocr.models.network import CTCHead
 from tests.ocr.models import golden
 from tests.ocr.reference import reference_arrays
 
@@ -143,3 +145,28 @@ def outputs(neck: nn.Cell, features: Tensor, *, seeds: tuple[int, ...]) -> list[
         dropout.draw(dropout.cells(neck), np.random.default_rng(seed))
         found.append(neck(features).asnumpy())
     return found
+
+
+def test_probabilities_are_the_softmax_of_the_logits_with_samples_first() -> None:
+    sequence = golden.images((5, 2, 8))
+    training, evaluation = CTCHead(8, out_channels=4), CTCHead(8, out_channels=4)
+    for head in (training, evaluation):
+        golden.fill(head)
+    training.set_train(True)
+    evaluation.set_train(False)
+    logits, found = training(sequence).asnumpy(), evaluation(sequence).asnumpy()
+    assert logits.shape == (5, 2, 4)
+    assert found.shape == (2, 5, 4)
+    np.testing.assert_allclose(found.sum(axis=2), 1, rtol=1e-5)
+    shifted = np.log(found).transpose(1, 0, 2) - logits
+    np.testing.assert_allclose(shifted, np.broadcast_to(shifted[..., :1], shifted.shape), atol=1e-5)
+
+
+def test_weights_are_initialised_as_configured() -> None:
+    customised = CTCHead(16, out_channels=600, weight_init="crnn_customised", bias_init="crnn_customised")
+    for value in (customised.dense1.weight.asnumpy(), customised.dense1.bias.asnumpy()):
+        assert np.abs(value).max() == pytest.approx(1 / sqrt(16), rel=0.05)
+        assert np.abs(value).mean() == pytest.approx(1 / sqrt(16) / 2, rel=0.1)
+    plain = CTCHead(16, out_channels=600)
+    assert plain.dense1.weight.asnumpy().std() == pytest.approx(0.01, rel=0.1)
+    assert not plain.dense1.bias.asnumpy().any()

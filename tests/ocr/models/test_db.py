@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from mindspore import Tensor, nn, ops
 
-from hccl_kit.ocr.models import db
-from hccl_kit.ocr.models.fpn import Enlarge, ScaleFusion
+from hccl_kit.ocr.models import db, detector
+from hccl_kit.ocr.models.fpn import Enlarge, FeaturePyramid, ScaleFusion
 from tests.ocr.models import golden
 from tests.ocr.reference import reference_arrays
 
@@ -43,7 +43,7 @@ EACH_PART = [pytest.param(name, marks=pytest.mark.long if name == "db_r50" else 
 
 
 def built(name: str) -> nn.Cell:
-    return db.build(MODELS[name])
+    return detector.build(MODELS[name], neck=FeaturePyramid, head=db.DBHead)
 
 
 def head_of(channels: int, **options: Any) -> nn.Cell:

@@ -7,7 +7,8 @@ import pytest
 from mindspore import nn
 from numpy.typing import NDArray
 
-from hccl_kit.ocr.models import east
+from hccl_kit.ocr.models import detector
+from hccl_kit.ocr.models.east import EASTFPN, EASTHead
 from tests.ocr.models import golden
 from tests.ocr.models.test_db import MOBILE
 from tests.ocr.reference import reference_arrays
@@ -22,7 +23,7 @@ MODELS: dict[str, dict[str, Any]] = {
 
 
 def built(name: str) -> nn.Cell:
-    return east.build(MODELS[name])
+    return detector.build(MODELS[name], neck=EASTFPN, head=EASTHead)
 
 
 def assert_maps(found: NDArray[np.float32], expected: dict[str, Any], what: str) -> None:

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from mindspore import nn
 
-from hccl_kit.ocr.models import pse
+from hccl_kit.ocr.models import detector
+from hccl_kit.ocr.models.pse import PSEFPN, PSEHead
 from tests.ocr.models import golden
 from tests.ocr.models.test_db import MOBILE
 from tests.ocr.reference import reference_arrays
@@ -34,7 +35,7 @@ WITH_OUTPUTS = {"psenet_r50": 1e-4, "psenet_r152": 2e-3}
 
 
 def built(name: str) -> nn.Cell:
-    return pse.build(MODELS[name])
+    return detector.build(MODELS[name], neck=PSEFPN, head=PSEHead)
 
 
 @pytest.mark.parametrize("name", MODELS)

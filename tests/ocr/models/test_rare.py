@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from mindspore import Tensor, ops
 
-from hccl_kit.ocr.models import crnn_small, rare
-from hccl_kit.ocr.models.rare import AttentionHead
+from hccl_kit.ocr.models import crnn, crnn_small
+from hccl_kit.ocr.models.crnn import AttentionHead
 from hccl_kit.ocr.models.rec_resnet34 import RecResNet34
 from tests.ocr.models import golden
 from tests.ocr.reference import reference_arrays
@@ -37,13 +37,13 @@ SMALL: dict[str, Any] = {
 @pytest.mark.parametrize("name", MODELS)
 def test_parameters_match_the_reference(name: str) -> None:
     """Names, shapes and order, so that its checkpoints load."""
-    assert golden.parameters_of(rare.build(MODELS[name], backbone=RecResNet34)) == golden.parameter_table(name)
+    assert golden.parameters_of(crnn.build(MODELS[name], backbone=RecResNet34)) == golden.parameter_table(name)
 
 
 @pytest.mark.usefixtures("pynative")
 def test_outputs_match_the_reference() -> None:
     expected = reference_arrays("rare_resnet34.npz")
-    network = rare.build(MODELS["rare_resnet34"], backbone=RecResNet34)
+    network = crnn.build(MODELS["rare_resnet34"], backbone=RecResNet34)
     golden.fill(network)
     images, targets = golden.images(expected["input_shape"]), Tensor(expected["targets"].astype(np.int32))
     network.set_train(False)
@@ -80,7 +80,7 @@ def test_without_targets_it_continues_from_its_own_characters() -> None:
 
 @pytest.mark.parametrize("given", [False, True])
 def test_graph_and_pynative_mode_agree(given: bool) -> None:
-    network = rare.build(SMALL, backbone=partial(crnn_small.Features, "rec_conv_small"))
+    network = crnn.build(SMALL, backbone=partial(crnn_small.Features, "rec_conv_small"))
     golden.fill(network)
     network.set_train(False)
     inputs = (golden.images((2, 3, 32, 40)), *([Tensor(np.array([[0, 3, 4, 1, 0]] * 2, np.int32))] if given else []))
@@ -89,7 +89,7 @@ def test_graph_and_pynative_mode_agree(given: bool) -> None:
 
 @pytest.mark.usefixtures("pynative")
 def test_gradients_reach_every_parameter() -> None:
-    network = rare.build(SMALL, backbone=partial(crnn_small.Features, "rec_conv_small"))
+    network = crnn.build(SMALL, backbone=partial(crnn_small.Features, "rec_conv_small"))
     golden.fill(network)
     network.set_train(False)
     targets = Tensor(np.array([[0, 3, 4, 2, 1]], np.int32))

@@ -212,7 +212,7 @@ def test_a_second_training_into_the_same_folder_is_refused(words: Path, tmp_path
 
 @contextmanager
 def claimed(folder: Path) -> Iterator[None]:
-    """The lock of a training, as `hccl_kit.ocr.checkpoints.claim` takes it."""
+    """The lock of a training, as `hccl_kit.ocr.checkpoints.previous_run` takes it."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)

@@ -16,7 +16,8 @@ from hccl_kit.base.errors import KitError
 from hccl_kit.base.extra import install_extra
 from hccl_kit.ocr import config
 from hccl_kit.ocr.checkpoints import checkpoint
-from hccl_kit.ocr.models import crnn_small, db, east, pse, rare, tps
+from hccl_kit.ocr.models import crnn_small, db, east, pse, tps
+from hccl_kit.ocr.models.crnn import build
 from hccl_kit.ocr.serve import export, export_metadata
 from hccl_kit.ocr.tasks import recipes
 from tests.ocr.run_tool import CONFIG, refusals, tool
@@ -41,7 +42,7 @@ def attention() -> nn.Cell:
     backbone = {"name": "rec_conv_small", "channels": [4, 4, 8, 8, 8]}
     head = {"out_channels": 5, "hidden_size": 6, "batch_max_length": 3}
     parts = {"backbone": backbone, "neck": {"hidden_size": 4}, "head": head}
-    return rare.build(parts, backbone=partial(crnn_small.Features, "rec_conv_small"))
+    return build(parts, backbone=partial(crnn_small.Features, "rec_conv_small"))
 
 
 def head_of_db() -> nn.Cell:

@@ -19,7 +19,7 @@ from hccl_kit.ocr.data.image_paths import find_images
 from hccl_kit.ocr.data.samples import BadSampleError, TextLine
 from hccl_kit.ocr.decode.boxes import Box
 from hccl_kit.ocr.decode.reading import Reading
-from hccl_kit.ocr.infer.evaluate import Evaluator
+from hccl_kit.ocr.infer.inference import Evaluator
 from hccl_kit.ocr.serve import predict
 from hccl_kit.ocr.serve.pages import PageOfText, Region, write_page
 from hccl_kit.ocr.serve.predict import Line

@@ -8,8 +8,8 @@ import pytest
 from hccl_kit.ocr import config
 from hccl_kit.ocr.config import schema
 from hccl_kit.ocr.data.pipeline import TRANSFORMS, pipeline
-from hccl_kit.ocr.tasks import detection_heads
-from hccl_kit.ocr.tasks.detection_heads import HEADS
+from hccl_kit.ocr.tasks import detection
+from hccl_kit.ocr.tasks.detection import HEADS
 from tests.ocr.data.pages.test_pse_maps import page_of
 from tests.places import ROOT
 
@@ -38,7 +38,7 @@ def test_every_head_and_its_parts_are_in_the_schema() -> None:
 
 def test_a_configuration_has_the_head_that_it_names() -> None:
     loaded = config.load(ROOT / "configs/det/east/east_r50_icdar15.yaml")
-    assert detection_heads.of(loaded) is detection_heads.EAST
+    assert detection.head_of(loaded) is detection.EAST
 
 
 @pytest.mark.parametrize("head", DRAWING)

@@ -17,7 +17,7 @@ from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.data.loader import Batch
 from hccl_kit.ocr.data.pipeline import pipeline
 from hccl_kit.ocr.data.samples import TextLine
-from hccl_kit.ocr.data.synthetic.lines import rendered_lines
+from hccl_kit.ocr.data.synthetic.render import rendered_lines
 from hccl_kit.ocr.decode.reading import Reading
 from hccl_kit.ocr.drawing import HEADER
 from hccl_kit.ocr.losses.lines import CaselessCTCLoss

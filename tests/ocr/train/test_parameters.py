@@ -57,7 +57,7 @@ def test_a_change_of_the_weights_is_detected() -> None:
 def test_the_state_names_every_parameter_once() -> None:
     network = Normed()
     step = TrainStep(network, Squares(), optimizer.build(OPTIMIZER, network))
-    names = [parameter.name for parameter in parameters.state(network, step)]
+    names = [parameter.name for parameter in step.state]
     assert len(set(names)) == len(names)
     assert {parameter.name for parameter in network.get_parameters()} < set(names)
     assert {"moments.head.weight", "loss_scale"} <= set(names)

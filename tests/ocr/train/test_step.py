@@ -33,7 +33,7 @@ def step_of(network: nn.Cell, section: dict[str, Any] = SGD, **options: Any) -> 
 
 def state(network: nn.Cell, step: TrainStep) -> dict[str, NDArray[Any]]:
     """A copy of the complete resumable state."""
-    return {parameter.name: parameter.asnumpy().copy() for parameter in parameters.state(network, step)}
+    return {parameter.name: parameter.asnumpy().copy() for parameter in step.state}
 
 
 def alike(kind: type[nn.Cell], count: int) -> list[nn.Cell]:
@@ -69,12 +69,12 @@ def test_a_gradient_that_is_not_finite_leaves_the_weights(bad: float) -> None:
     network, data = Linear(), batch(LINEAR)
     step = step_of(network, ADAMW)
     step(data, 0.1)
-    before = [parameter.asnumpy().copy() for parameter in parameters.state(network, step)]
+    before = [parameter.asnumpy().copy() for parameter in step.state]
     images = data.images.copy()
     images[0, 0, 0, 0] = bad
     result = step(replace(data, images=images), 0.1)
     assert not result.finite
-    for parameter, value in zip(parameters.state(network, step), before, strict=True):
+    for parameter, value in zip(step.state, before, strict=True):
         np.testing.assert_array_equal(parameter.asnumpy(), value, parameter.name)
     assert step(data, 0.1).finite
 
@@ -118,7 +118,7 @@ def test_checkpoints_have_the_parameter_names_of_the_network(tmp_path: Any) -> N
     step = step_of(network, ADAMW)
     step(batch(NORMED), 0.1)
     assert [parameter.name for parameter in network.get_parameters()] == names
-    checkpoint.save(tmp_path / "resume.ckpt", parameters.state(network, step))
+    checkpoint.save(tmp_path / "resume.ckpt", step.state)
     rows = ms.load_checkpoint(str(tmp_path / "resume.ckpt"))
     saved = [name for name in rows if not name.startswith(checkpoint.OURS)]
     assert saved[: len(names)] == names
@@ -133,12 +133,12 @@ def test_a_resumed_step_equals_the_uninterrupted_one(tmp_path: Any) -> None:
     step = step_of(one, ADAMW)
     for n in range(2):
         step(batch(NORMED, n), 0.1)
-    checkpoint.save(tmp_path / "resume.ckpt", parameters.state(one, step), checkpoint.Progress(2))
+    checkpoint.save(tmp_path / "resume.ckpt", step.state, checkpoint.Progress(2))
     step(batch(NORMED, 2), 0.1)
 
     two = Normed()
     again = step_of(two, ADAMW)
-    assert checkpoint.load(tmp_path / "resume.ckpt", parameters.state(two, again)).step == 2
+    assert checkpoint.load(tmp_path / "resume.ckpt", again.state).step == 2
     again(batch(NORMED, 2), 0.1)
     assert parameters.digest(two) == parameters.digest(one)
 

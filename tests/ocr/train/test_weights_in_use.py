@@ -7,7 +7,7 @@ import pytest
 from mindspore import Tensor
 
 from hccl_kit.ocr.checkpoints import checkpoint
-from hccl_kit.ocr.train import optimizer, parameters
+from hccl_kit.ocr.train import optimizer
 from hccl_kit.ocr.train.step import TrainStep
 from hccl_kit.ocr.train.weights_in_use import Ema, StartShare
 from tests.ocr.tiny import OPTIMIZER, Normed, Squares, batch, values
@@ -107,12 +107,12 @@ def test_a_resumed_average_equals_the_uninterrupted_one(tmp_path: Path) -> None:
     one = Normed()
     step, ema = with_average(one, 0.9)
     step(batch(SHAPE, 0), 0.1)
-    checkpoint.save(tmp_path / "resume.ckpt", parameters.state(one, step), checkpoint.Progress(1))
+    checkpoint.save(tmp_path / "resume.ckpt", step.state, checkpoint.Progress(1))
     step(batch(SHAPE, 1), 0.1)
 
     two = Normed()
     again, average = with_average(two, 0.9)
-    checkpoint.load(tmp_path / "resume.ckpt", parameters.state(two, again))
+    checkpoint.load(tmp_path / "resume.ckpt", again.state)
     again(batch(SHAPE, 1), 0.1)
     assert float(average.updates.asnumpy()) == 2
     for left, right in zip(ema.averages, average.averages, strict=True):

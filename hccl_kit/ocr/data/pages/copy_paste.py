@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.ocr.data.pages.limits import MAX_REGIONS
 from hccl_kit.ocr.data.pages.pages import Page, pad_polygons
+from hccl_kit.ocr.data.samples import MAX_REGIONS
 from hccl_kit.ocr.data.transforms import Mix, image_of
 
 TRIES = 10

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hccl_kit.ocr.data.pages.limits import MAX_COORDINATE, MAX_CORNERS, MAX_REGIONS
-from hccl_kit.ocr.data.samples import BadSampleError, Sample
+from hccl_kit.ocr.data.samples import MAX_COORDINATE, MAX_CORNERS, MAX_REGIONS, BadSampleError, Sample
 
 Polygons = NDArray[np.float32]
 """Shape (N, P, 2): x and y of the corners in pixels; a polygon with fewer corners repeats its last one."""

@@ -6,7 +6,8 @@ four corners from the lower right one on, indices of the characters, brightness,
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,20 +30,15 @@ def read(labels: Path, images: Path) -> Iterator[Marked | str]:
     Raises KitError if the list cannot be read or the folder has no images.
     """
     if labels.is_dir():
-        for path in find_images([labels]):
-            yield from _page(path, str(path))
+        yield from (_page(str(path), partial(Path, path), path.stem) for path in find_images([labels]))
         return
     for number, name in numbered_lines(labels):
-        place = f"{labels}:{number}"
-        try:
-            yield from _page(find_image(images, name.strip()), place)
-        except BadSampleError as error:
-            yield f"{place}: {error}"
+        yield _page(f"{labels}:{number}", partial(find_image, images, name.strip()), Path(name.strip()).stem)
 
 
-def _page(path: Path, place: str) -> Iterator[Marked | str]:
-    page = marked(path, [(place, path.stem)], _plate)
-    yield page if page.regions else page.left_out[0]
+def _page(place: str, image: Callable[[], Path], stem: str) -> Marked | str:
+    page = marked(place, image, lambda: [(place, stem)], _plate)
+    return page.left_out[0] if isinstance(page, Marked) and page.left_out else page
 
 
 def _plate(stem: str) -> Region:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.ocr.data.published.json_file import as_list, as_object, field, load, numbered
+from hccl_kit.ocr.data.published.json_sets import as_list, as_object, field, load, numbered
 from hccl_kit.ocr.data.published.marked import Marked, box, legible, marked
 from hccl_kit.ocr.data.samples import BadSampleError, Sample
 from hccl_kit.ocr.file_errors import cannot_read
@@ -59,7 +59,7 @@ def _flat(corners: Any) -> list[Any] | None:
 def _fields(content: dict[str, Any]) -> Iterator[tuple[str, Row]]:
     """{"field_extractions": [{"page": 0, "text": text, "bbox": [left, top, right, bottom]}]}."""
     for name in FIELDS:
-        for place, row in numbered(name, as_list(content.get(name))):
+        for place, row in numbered(name, content.get(name)):
             yield place, Row(field(row, "page"), row.get("text"), row.get("bbox"))
 
 
@@ -98,7 +98,7 @@ def _page(image: Path, rows: list[tuple[str, Row]]) -> Marked | str:
             size = size_of(file)
     except BadSampleError as error:
         return f"{image}: {error}"
-    return marked(image, rows, lambda row: _region(row, size))
+    return marked(f"{image}", lambda: image, lambda: rows, lambda row: _region(row, size))
 
 
 def _region(row: Row, size: tuple[int, int]) -> Region:

@@ -2,19 +2,70 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hccl_kit.ocr.data.published.json_file import as_list, as_object, field, load, numbered
-from hccl_kit.ocr.data.published.marked import ILLEGIBLE, Marked, box, corners, find_image, legible, marked, read_pairs
+from hccl_kit.base.bounded_file import read_text
+from hccl_kit.base.errors import KitError
+from hccl_kit.ocr.data.published.marked import (
+    ILLEGIBLE,
+    MAX_FILE_BYTES,
+    Marked,
+    box,
+    corners,
+    find_image,
+    legible,
+    marked,
+    read_pairs,
+)
 from hccl_kit.ocr.data.samples import BadSampleError
 
 if TYPE_CHECKING:
     from hccl_kit.ocr.data.pages.pages import Region
 
 TEXTOCR_HIDDEN = "."
+
+
+def load(path: Path) -> Any:
+    """The content of a file. Raises KitError if it cannot be read or is not JSON."""
+    try:
+        return json.loads(read_text(path, MAX_FILE_BYTES))
+    except (ValueError, RecursionError) as error:
+        raise KitError("ocr.json-file.not-json", "{path} is not JSON: {reason}", path=path, reason=error) from error
+
+
+def as_object(value: Any, place: str) -> dict[str, Any]:
+    """Raises KitError if the value is not an object: nothing of its file can be read then."""
+    if not isinstance(value, dict):
+        raise KitError(
+            "ocr.json-file.expected-json-object",
+            "{place}: expected a JSON object, found {value}",
+            place=place,
+            value=str(value)[:60],
+        )
+    return value
+
+
+def as_list(value: Any) -> list[Any]:
+    """Raises BadSampleError if the value is not a list."""
+    if not isinstance(value, list):
+        raise BadSampleError(f"expected a JSON list, found {str(value)[:60]}")
+    return value
+
+
+def field(row: Any, name: str) -> Any:
+    """The value of a key, None if it is missing. Raises BadSampleError if the row is not an object."""
+    if not isinstance(row, dict):
+        raise BadSampleError(f"expected a JSON object, found {str(row)[:60]}")
+    return row.get(name)
+
+
+def numbered(place: str, rows: Any) -> Iterator[tuple[str, Any]]:
+    """Each row of a list with its place: `place` and a number. Raises BadSampleError if it is not a list."""
+    return ((f"{place} {number}", row) for number, row in enumerate(as_list(rows), 1))
 
 
 def lsvt(labels: Path, images: Path) -> Iterator[Marked | str]:
@@ -60,10 +111,7 @@ def _page(
     labels: Path, key: str, images: Path, name: Any, *, rows: Any, parse: Callable[[Any], Region]
 ) -> Marked | str:
     place = f"{labels}: image {key[:60]}"
-    try:
-        return marked(find_image(images, name), numbered(f"{place}, region", as_list(rows)), parse)
-    except BadSampleError as error:
-        return f"{place}: {error}"
+    return marked(place, partial(find_image, images, name), partial(numbered, f"{place}, region", rows), parse)
 
 
 def _lsvt_region(row: Any) -> Region:

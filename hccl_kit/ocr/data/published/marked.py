@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from unicodedata import category
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.data.image_paths import pairs
-from hccl_kit.ocr.data.pages.limits import MAX_COORDINATE, MAX_CORNERS
-from hccl_kit.ocr.data.samples import BadSampleError
+from hccl_kit.ocr.data.samples import MAX_COORDINATE, MAX_CORNERS, BadSampleError
 
 if TYPE_CHECKING:
     from hccl_kit.ocr.data.pages.pages import Region
@@ -37,15 +37,21 @@ class Marked(NamedTuple):
     left_out: list[str]
 
 
-def marked(image: Path, rows: Iterable[tuple[str, T]], parse: Callable[[T], Region]) -> Marked:
-    """The page of these rows, each with its place."""
+def marked(
+    place: str, image: Callable[[], Path], rows: Callable[[], Iterable[tuple[str, T]]], parse: Callable[[T], Region]
+) -> Marked | str:
+    """The page of these rows, each with its place; `place: reason` if its image or its rows cannot be read."""
     regions, left_out = [], []
-    for place, row in rows:
-        try:
-            regions.append(parse(row))
-        except BadSampleError as error:
-            left_out.append(f"{place}: {error}")
-    return Marked(image, regions, left_out)
+    try:
+        path = image()
+        for at, row in rows():
+            try:
+                regions.append(parse(row))
+            except BadSampleError as error:
+                left_out.append(f"{at}: {error}")
+    except (BadSampleError, KitError) as error:
+        return str(error) if isinstance(error, KitError) else f"{place}: {error}"
+    return Marked(path, regions, left_out)
 
 
 def read_pairs(
@@ -61,12 +67,9 @@ def read_pairs(
     for pair in pairs(labels, images, suffixes, image_stem):
         if isinstance(pair, str):
             yield pair
-            continue
-        label, image = pair
-        try:
-            yield marked(image, rows_of(label), parse)
-        except (BadSampleError, KitError) as error:
-            yield str(error) if isinstance(error, KitError) else f"{label}: {error}"
+        else:
+            label, image = pair
+            yield marked(f"{label}", partial(Path, image), partial(rows_of, label), parse)
 
 
 def find_image(images: Path, name: Any) -> Path:

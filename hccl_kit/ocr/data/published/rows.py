@@ -1,8 +1,10 @@
-"""Sets with a text file for each image and a row for each region."""
+"""Sets with a text file for each image and a row for each region, which in Total-Text may be several lines."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +17,11 @@ if TYPE_CHECKING:
     from hccl_kit.ocr.data.pages.pages import Region
 
 MAX_BYTES = 1 << 22
+HIDDEN = "#"
+_ENTRY = re.compile(r"x: *\[\[([^]]*)\]\], *y: *\[\[([^]]*)\]\], *ornt: *\[[^]]*\], *transcriptions: *\[(.*)\] *")
+_LITERAL = re.compile(r"""u?'((?:[^'\\]|\\.)*)(?:'|$)|u?"((?:[^"\\]|\\.)*)(?:"|$)""")
+"""A text without closing quote extends to the end: otherwise the search would start again at each quote."""
+_ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|(.))")
 
 
 def mlt2017(labels: Path, images: Path) -> Iterator[Marked | str]:
@@ -35,6 +42,15 @@ def casia10k(labels: Path, images: Path) -> Iterator[Marked | str]:
 def td500(labels: Path, images: Path) -> Iterator[Marked | str]:
     """MSRA-TD500: IMG_1.gt with rows `index difficult x y width height angle`, in radians; it has no texts."""
     return _read(labels, images, _td500, suffix=".gt")
+
+
+def total_text(labels: Path, images: Path) -> Iterator[Marked | str]:
+    """Total-Text: poly_gt_img1.txt with an entry for each polygon, which may continue on the next lines.
+
+    x: [[153 161 179]], y: [[347 323 305]], ornt: [u'c'], transcriptions: [u'the']
+    """
+    without = partial(re.sub, "^(poly_)?(gt_)?", "")
+    return read_pairs(labels, images, [".txt"], _entries, _total_text, image_stem=without)
 
 
 def numbered(path: Path, encoding: str = "utf-8-sig") -> Iterator[tuple[str, str]]:
@@ -96,3 +112,35 @@ def _td500(row: str) -> Region:
         raise BadSampleError(f"expected index difficult x y width height angle, found {row[:60]!r}")
     _, difficult, x, y, width, height, angle = numbers(fields)
     return ILLEGIBLE if difficult == 1 else "", turned(width, height, angle, at=(x, y))
+
+
+def _entries(path: Path) -> Iterator[tuple[str, str]]:
+    """Each entry in one line, with the place where it starts."""
+    place, parts = "", list[str]()
+    for at, line in numbered(path):
+        if parts and line.startswith("x:"):
+            yield place, " ".join(parts)
+            parts = []
+        place = place if parts else at
+        parts.append(line.strip())
+    if parts:
+        yield place, " ".join(parts)
+
+
+def _total_text(entry: str) -> Region:
+    match = _ENTRY.fullmatch(entry)
+    if not match:
+        raise BadSampleError(
+            f"expected x: [[...]], y: [[...]], ornt: [...], transcriptions: [...], found {entry[:60]!r}"
+        )
+    xs, ys = (numbers(group.replace(",", " ").split()) for group in match.groups()[:2])
+    if len(xs) != len(ys):
+        raise BadSampleError(f"{len(xs)} x and {len(ys)} y coordinates; expected the same number of each")
+    # A comma in a text has split it: [u'a', u'b'].
+    text = ",".join(_unescaped(single or double) for single, double in _LITERAL.findall(match.group(3)))
+    shown = ILLEGIBLE if text == HIDDEN else legible(text)
+    return shown, corners([value for corner in zip(xs, ys, strict=True) for value in corner])
+
+
+def _unescaped(text: str) -> str:
+    return _ESCAPE.sub(lambda match: chr(int(match[1] or match[2], 16)) if match[1] or match[2] else match[3], text)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hccl_kit.ocr.data.published import ccpd, docile, json_sets, rows, total_text, words, xml_sets
+from hccl_kit.ocr.data.published import ccpd, docile, json_sets, rows, words, xml_sets
 from hccl_kit.ocr.data.published.marked import ILLEGIBLE, Marked
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def _icdar(labels: Path, images: Path) -> Iterator[Page | str]:
 
 
 def _synthtext(labels: Path, images: Path) -> Iterator[Page | str]:
-    from hccl_kit.ocr.data.pages.synth_text import read_mat  # noqa: PLC0415  # after --help
+    from hccl_kit.ocr.data.pages.page_labels import read_mat  # noqa: PLC0415  # after --help
 
     return read_mat(labels, images)
 
@@ -44,7 +44,7 @@ PAGE_SETS: Mapping[str, PageSet] = {
     "mlt2017": PageSet(rows.mlt2017),
     "td500": PageSet(rows.td500, tasks=("det",)),
     "ctw1500": PageSet(xml_sets.ctw1500),
-    "totaltext": PageSet(total_text.read),
+    "totaltext": PageSet(rows.total_text),
     "synthtext": PageSet(_synthtext, "a file"),
     "textocr": PageSet(json_sets.textocr, "a file"),
     "lsvt": PageSet(json_sets.lsvt, "a file"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as Xml
@@ -58,13 +59,9 @@ def _one_file(
     """The pages of a file whose `tags` hold an image, its name and a text on it."""
     for number, page in enumerate(_root(labels).iter(tags[0]), 1):
         place = f"{labels}: image {number}"
-        try:
-            image = find_image(images, page.findtext(tags[1]))
-        except BadSampleError as error:
-            yield f"{place}: {error}"
-            continue
-        texts = enumerate(page.iter(tags[2]), 1)
-        yield marked(image, ((f"{place}, text {order}", text) for order, text in texts), parse)
+        image = partial(find_image, images, page.findtext(tags[1]))
+        texts = [(f"{place}, text {order}", text) for order, text in enumerate(page.iter(tags[2]), 1)]
+        yield marked(place, image, partial(list, texts), parse)
 
 
 def _root(path: Path) -> Xml.Element:

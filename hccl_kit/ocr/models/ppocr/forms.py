@@ -183,26 +183,16 @@ MOST = 1 + max(map(len, folding.DILATED.values()))
 _ONE = float(np.sqrt(1 + folding.EPSILON))
 """The gamma with which a normalisation of statistics 0 and 1 changes nothing."""
 _UNFOLDED: Mapping[str, Callable[[Array, Array], Array]] = {
-    CONV: lambda weight, _: weight,
-    ".conv.bias": _filled(0),
-    UP: lambda weight, _: weight,
-    ".up.bias": _filled(0),
-    ".bn.gamma": _filled(_ONE),
-    ".bn.beta": lambda _, bias: bias,
-    ".bn.moving_mean": _filled(0),
-    ".bn.moving_variance": _filled(1),
+    **dict.fromkeys((CONV, UP, KERNEL), lambda weight, _: weight),
+    **dict.fromkeys((".conv.bias", ".up.bias"), _filled(0)),
     LARGE: _without_identity,
-    ".large.bn.gamma": _filled(_ONE),
-    ".large.bn.beta": _filled(0),
-    ".large.bn.moving_mean": _filled(0),
-    ".large.bn.moving_variance": _filled(1),
     ".point.weight": lambda weight, _: np.zeros((len(weight), 1, 1, 1), np.float32),
-    KERNEL: lambda weight, _: weight,
-    ".kernels.0.bn.beta": lambda _, bias: bias,
     **{f".kernels.{number}{CONV}": _gap_kernel(number) for number in range(1, MOST)},
-    **{f".kernels.{number}.bn.beta": _filled(0) for number in range(1, MOST)},
-    **{f".kernels.{number}.bn.gamma": _filled(_ONE) for number in range(MOST)},
-    **{f".kernels.{number}.bn.moving_mean": _filled(0) for number in range(MOST)},
-    **{f".kernels.{number}.bn.moving_variance": _filled(1) for number in range(MOST)},
+    **{
+        f"{part}.bn.{key}": made
+        for part in ("", ".large", *(f".kernels.{number}" for number in range(MOST)))
+        for key, made in zip(NORM, (_filled(_ONE), _filled(0), _filled(0), _filled(1)), strict=True)
+    },
+    **dict.fromkeys((".bn.beta", ".kernels.0.bn.beta"), lambda _, bias: bias),
 }
 """How each parameter of a cell follows from the weight and the bias of its folded convolution."""

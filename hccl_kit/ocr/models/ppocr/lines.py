@@ -11,8 +11,7 @@ from typing import Any
 from mindspore import nn
 
 from hccl_kit.ocr.config import options_of
-from hccl_kit.ocr.models.ctc_head import CTCHead
-from hccl_kit.ocr.models.network import Network
+from hccl_kit.ocr.models.network import CTCHead, Network
 from hccl_kit.ocr.models.ppocr import lcnet_v3, lcnet_v4
 from hccl_kit.ocr.models.ppocr.necks import CTCGuide, LightSVTR, SVTREncoder
 from hccl_kit.ocr.models.ppocr.nrtr import GuidedNetwork, MultiHead

@@ -13,9 +13,8 @@ import numpy as np
 from mindspore import Tensor, nn, ops
 from mindspore.common.initializer import Normal
 
-from hccl_kit.ocr.models.ctc_head import CTCHead
 from hccl_kit.ocr.models.dropout import Dropout
-from hccl_kit.ocr.models.network import Network
+from hccl_kit.ocr.models.network import CTCHead, Network
 
 SPECIAL = 4
 """The tokens before those of the characters, in PaddleOCR's order: padding, unknown, start, end."""

@@ -1,25 +1,65 @@
 """The detectors of PP-OCR: a backbone, a pyramid and the head of DBNet.
 
 PP-OCRv6: PPLCNetV4 and RepLKFPN (tiny, small) or RepLKPAN (medium). PP-OCRv5 mobile: PPLCNetV3 and RSEFPN. With
-`branches` of the backbone, neck and head too have the form in which PaddleOCR trains.
+`branches` of the backbone, neck and head too have the form in which PaddleOCR trains. PP-OCRv6 is trained with heads at
+the levels of the pyramid too: the sums at strides 16, 8 and 4, resized to a quarter of the page, each with a head of
+its own. Published weights have none of them, and detection does not use them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
-from mindspore import nn
+from mindspore import Tensor, nn
 
 from hccl_kit.ocr.config import options_of
+from hccl_kit.ocr.models.bilinear import EDGES, bilinear
 from hccl_kit.ocr.models.db import DBHead, double
 from hccl_kit.ocr.models.fpn import convolution
 from hccl_kit.ocr.models.network import Network
 from hccl_kit.ocr.models.ppocr import lcnet_v3, lcnet_v4
-from hccl_kit.ocr.models.ppocr.aux_head import AuxDBHead, AuxNetwork
 from hccl_kit.ocr.models.ppocr.convolutions import Normed, NormedDouble
-from hccl_kit.ocr.models.ppocr.pyramid import RSEFPN, RepLKFPN, RepLKPAN
+from hccl_kit.ocr.models.ppocr.pyramid import RSEFPN, Four, RepLKFPN, RepLKPAN
+
+LEVELS = 3
+"""From coarse to fine: all sums but the coarsest."""
+Maps: TypeAlias = "Tensor | tuple[Tensor, ...]"
+
+
+class AuxDBHead(DBHead):
+    """`DBHead` with one more at each of three levels, if `adaptive`.
+
+    Features (N, C, H/4, W/4) alone give what `DBHead` gives. With the four sums of the pyramid, (N, C, H/s, W/s) from
+    coarse to fine: twelve maps (N, 1, H, W), the three of this head and those of each level.
+    """
+
+    def __init__(self, channels: int, branch: Callable[..., nn.Cell], **options: Any) -> None:
+        super().__init__(channels, branch, **options)
+        if self.adaptive:
+            self.levels = nn.CellList([DBHead(channels, branch, **options) for _ in range(LEVELS)])
+
+    def construct(self, features: Tensor, sums: Four | None = None) -> Maps:
+        maps = super().construct(features)
+        if sums is None:
+            return maps
+        height, width = features.shape[2], features.shape[3]
+        for level in range(LEVELS):
+            maps += self.levels[level](bilinear(sums[level + 1], height, width, keeps=EDGES))
+        return maps
+
+
+class AuxNetwork(Network):
+    """Images (N, 3, H, W) to the maps of `AuxDBHead`: twelve in training, one in evaluation."""
+
+    def construct(self, images: Tensor) -> Maps:
+        sums = self.neck.sums(self.backbone(images))
+        features = self.neck.join(sums)
+        if self.training and self.head.adaptive:
+            return self.head(features, sums)
+        return self.head(features)
+
 
 BACKBONES: Mapping[str, Callable[..., nn.Cell]] = {
     "det_pplcnet_v4": lcnet_v4.PageBackbone,

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.ocr.data.pages.db_maps import draw_kernels_of_pse, pse_gt_decode, rates
 from hccl_kit.ocr.data.pages.page_moves import crop_with_text
 from hccl_kit.ocr.data.pages.pages import Page, pad_polygons
-from hccl_kit.ocr.data.pages.pse_maps import draw_kernels, pse_gt_decode, rates
 from hccl_kit.ocr.data.pipeline import pipeline
 
 TEXT = [[40, 30], [140, 30], [140, 70], [40, 70]]
@@ -140,5 +140,5 @@ def test_a_page_is_not_moved_after_its_targets_are_drawn() -> None:
 
 def test_texts_outside_the_crop_are_not_drawn() -> None:
     off = pad_polygons([[[-90, 10], [-10, 10], [-10, 30], [-90, 30]], TEXT])
-    texts, kernels, _ = draw_kernels(off, np.zeros(2, bool), (160, 240), [0.5])
+    texts, kernels, _ = draw_kernels_of_pse(off, np.zeros(2, bool), (160, 240), [0.5])
     assert texts[:, :30].sum() == kernels[:, :, :30].sum() == 0

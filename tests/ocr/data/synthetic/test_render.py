@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import cv2
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from hccl_kit.ocr.charset import ALPHANUMERIC, Charset
 from hccl_kit.ocr.data.lines.line_sources import read_lines
 from hccl_kit.ocr.data.synthetic import render
+from hccl_kit.ocr.data.synthetic.render import LONGEST_LINE, rendered_lines
 from hccl_kit.ocr.programs import render_words
 from tests.launch.jobs import clean_environ
 from tests.ocr.run_tool import assert_refused, refusals
@@ -173,3 +175,27 @@ def test_an_existing_data_set_is_not_overwritten(tmp_path: Path) -> None:
     assert sorted(path.name for path in image.parent.iterdir()) == ["00000.png", "00001.png", "mine.png"]
     assert len(labels.read_text().splitlines()) == 2
     assert sorted(path.name for path in tmp_path.iterdir()) == ["test", "test_gt.txt", "train", "train_gt.txt"]
+
+
+def test_they_are_the_same_everywhere_and_of_many_kinds() -> None:
+    lines = rendered_lines(200, seed=0)
+    texts = [line.text for line in lines]
+    assert texts == [line.text for line in rendered_lines(200, seed=0)]
+    assert texts != [line.text for line in rendered_lines(200, seed=1)]
+    assert len(set(texts)) > 150
+    assert max(map(len, texts)) <= LONGEST_LINE
+    for kind in (str.islower, str.isupper, str.istitle):
+        assert sum(map(kind, texts)) > 10, kind
+    assert sum(any(map(str.isdigit, text)) for text in texts) > 50
+    assert sum(" " in text for text in texts) > 50
+
+
+def test_an_image_is_drawn_when_it_is_read() -> None:
+    first, again = (rendered_lines(3, seed=0)[2] for _ in range(2))
+    assert first.data is not None
+    assert again.data is not None
+    assert first.data() == again.data()
+    image = cv2.imdecode(np.frombuffer(first.data(), np.uint8), cv2.IMREAD_COLOR)
+    assert image is not None
+    assert 8 <= image.shape[0] <= 26
+    assert image.shape[0] < image.shape[1]
