@@ -14,19 +14,19 @@ def interrupted(case: Case) -> Cause | None:
     A rank that has no traceback was in native code, as in a collective, until its launcher ended it.
     """
     at = {rank.suspect: (event, fact) for rank, event, fact in case.facts(Fault) if fact.text.startswith(_INTERRUPT)}
-    own = {suspect: fact.raised_at for suspect, (_, fact) in at.items() if fact.raised_at and not fact.waits}
+    in_program = {suspect: fact.raised_at for suspect, (_, fact) in at.items() if fact.raised_at and not fact.waits}
     native = case.job.ended_by_launcher - {suspect.rank for suspect in at}
     known = {*at, *(suspect for suspect in case.job.everyone if suspect.rank in native)}
     number = sum(fact.waits for _, fact in at.values()) + len(native)
-    if not own or len(own) + number < len({*known, *case.job.everyone}) or number < len(own):
+    if not in_program or len(in_program) + number < len({*known, *case.job.everyone}) or number < len(in_program):
         return None
     return verdict(
         "diagnosis.interrupted",
         "was at {place} when the job was interrupted, and did not wait for another rank",
-        own,
-        [at[suspect][0] for suspect in own],
+        in_program,
+        [at[suspect][0] for suspect in in_program],
         fix="look at what {place} does or waits for",
         why="in native code or in that of torch or MindSpore, as in a collective: {number} of the ranks",
-        place=next(iter(own.values())),
+        place=next(iter(in_program.values())),
         number=number,
     )
