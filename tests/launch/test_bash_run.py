@@ -351,7 +351,7 @@ def test_without_a_command_it_takes_one_as_its_arguments(tmp_path: Path) -> None
     job = make_job(tmp_path, None, ranks=2)
     assert "\x1b" not in refused(job, "--help=\x1b[31m")
     fix = f"  fix: bash {job.script} COMMAND, or hccl-kit run {tmp_path / TABLE}"
-    assert refused(job) == f"error: no command\n{fix}  -- COMMAND\n"
+    assert refused(job) == f"error: no command\n{fix} -- COMMAND\n"
     assert refused(job, "--anything", "3") == f"error: no command\n{fix} --anything 3 -- COMMAND\n"
     assert job.run("--", "printf", "%s", "x").stdout.endswith("x")
     shutil.rmtree(tmp_path / "hccl_logs")
