@@ -40,7 +40,7 @@ def crnn() -> nn.Cell:
 def attention() -> nn.Cell:
     """An autoregressive head."""
     backbone = {"name": "rec_conv_small", "channels": [4, 4, 8, 8, 8]}
-    head = {"out_channels": 5, "hidden_size": 6, "batch_max_length": 3}
+    head = {"name": "AttentionHead", "out_channels": 5, "hidden_size": 6, "batch_max_length": 3}
     parts = {"backbone": backbone, "neck": {"hidden_size": 4}, "head": head}
     return build(parts, backbone=partial(crnn_small.Features, "rec_conv_small"))
 
