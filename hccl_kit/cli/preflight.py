@@ -44,7 +44,7 @@ from hccl_kit.preflight.cluster_rules import CLUSTER_RULES
 from hccl_kit.preflight.job import PreflightJob, Refused
 from hccl_kit.preflight.reports import Subject, all_as_text, as_json, as_text, cards_as_text, plan_as_text
 from hccl_kit.preflight.rules import NODE_RULES
-from hccl_kit.preflight.site import NO_RULES, Site, read_site
+from hccl_kit.preflight.site import NO_RULES, read_site
 from hccl_kit.preflight.site_rules import SITE_RULE, answer_here, judged
 from hccl_kit.remote.probe import Reach
 from hccl_kit.runtime.worker_env import SERVER
@@ -191,7 +191,7 @@ def _open_job(request: PreflightRequest) -> PreflightJob | Refused:
         raise KitError("cli.preflight.cards-over-ssh", "--cards asks over ssh, and not with --mpi")
     select, ignore = selection(request.select, request.ignore or (), CATALOGUE)
     rules = settings_for(request.table).site_rules
-    site = _site(Path(rules)) if rules else NO_RULES
+    site = read_site(Path(rules)) if rules else NO_RULES
     _assert_selects_a_check(select, ignore, _rules_of(request) | ({SITE_RULE.id} if site else set()))
     data, name = load(request.table)
     report = narrowed(check_text(data, name, request.product), ignore=ignore)
@@ -203,19 +203,6 @@ def _open_job(request: PreflightRequest) -> PreflightJob | Refused:
     return PreflightJob(
         name, data, report.table, product, absolute, select, ignore, bool(request.strict), request.quiet, site
     )
-
-
-def _site(path: Path) -> Site:
-    try:
-        return read_site(path)
-    except KitError as error:
-        if os.path.lexists(path):
-            raise
-        hint = Message(
-            "cli.preflight.no-site-rules",
-            "write the file, or correct site-rules in .hccl-kit.toml or pyproject.toml, which names it",
-        )
-        raise KitError(error.message, hint=hint) from error
 
 
 def _print_answers(

@@ -11,11 +11,13 @@ The names are those of a snapshot, and so are the values, which are compared as 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
+from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
 from hccl_kit.discovery.installation import PARTS
 from hccl_kit.discovery.yaml_tree import MAX_SHOWN, Node, Tree, read_tree
@@ -59,8 +61,17 @@ NO_RULES: Site = MappingProxyType({})
 
 
 def read_site(path: Path) -> Site:
-    """The rules in a file. Raises KitError with the file, line and column if it has another structure."""
-    tree = read_tree(path, MAX_FILE, _SHAPE)
+    """The rules in a file. Raises KitError if it is missing, with line and column if it has another structure."""
+    try:
+        tree = read_tree(path, MAX_FILE, _SHAPE)
+    except KitError as error:
+        if os.path.lexists(path):
+            raise
+        hint = Message(
+            "preflight.no-site-rules",
+            "write the file, or correct site-rules in .hccl-kit.toml or pyproject.toml, which names it",
+        )
+        raise KitError(error.message, hint=hint) from error
     return {product: tuple(_rows(tree, node)) for product, node in tree.entries(tree.root, PRODUCT_NAMES).items()}
 
 
