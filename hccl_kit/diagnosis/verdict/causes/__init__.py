@@ -77,7 +77,7 @@ BY_LOGS: tuple[Row, ...] = (
     (rules.END_OF_WAITS, chain),
     (rules.CUT_OFF, silent_host),
     (rules.NEVER_TOOK_PART, alone_without_error),
-    (rules.LATE_RANK, interrupted),
+    (None, interrupted),
     (None, unknown),
 )
 """Each in order of precedence."""
