@@ -110,7 +110,7 @@ _FLAGS = ("needs_context", "vague", "in_output", "of_card")
 
 
 def known(text: str, /) -> KnownError:
-    """The row of a text. What it shares with more rows, or is no text, is put into it by `_replace`.
+    """The row of a text. Fields that several rows share, or that hold no text, are set with `_replace`.
 
     The first line has the role, the codes and the flags, the second one says what it is. Each line below is a value:
     `line: PATTERN`, `cause: SENTENCE`. One that goes on is indented; a pattern goes on without a blank.

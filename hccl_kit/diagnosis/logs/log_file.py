@@ -98,7 +98,7 @@ def read_log(log: Log) -> Found:
     process = process_of(log.path)
     kind = run_folder.kind_of(log.path.name)
     if kind:
-        return _of_kind(log, counted, process, kind)
+        return _read_kind(log, counted, process, kind)
     pieces = iter(counted)
     first = next(pieces, b"")
     if torch_dump.is_dump(log.path.name, first):
@@ -133,7 +133,7 @@ def read_log(log: Log) -> Found:
     return Found(file, events_of(log.name, process, noted), tuple(notes))
 
 
-def _of_kind(log: Log, counted: _Counted, process: Process, kind: run_folder.Kind) -> Found:
+def _read_kind(log: Log, counted: _Counted, process: Process, kind: run_folder.Kind) -> Found:
     """What a file with a form of its own states. Of a record, the form shows if a part is missing: that is a note."""
     stated = list(kind.read(_lines(counted), run_folder.About(process.rank, log.changed)))
     noted = [each for each in stated if isinstance(each, Noted)]

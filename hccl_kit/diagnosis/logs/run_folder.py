@@ -108,14 +108,14 @@ def _facts(lines: Iterator[Line], about: About) -> Iterator[Noted | str]:
         else:
             is_damaged |= bool(line.text.strip()) and not row
         if about.rank is not None:
-            yield from _of_row(number, row, about.rank)
+            yield from _line_facts(number, row, about.rank)
     last = max(numbers, default=0)
     is_whole = number == RECORD_LINES and numbers == set(range(max(1, last - RING + 1), last + 1))
     if not is_newer and (is_damaged or not is_whole):
         yield "lines of it are missing"
 
 
-def _of_row(number: int, row: dict[str, Any], rank: int) -> Iterator[Noted]:
+def _line_facts(number: int, row: dict[str, Any], rank: int) -> Iterator[Noted]:
     """What a line of a record states."""
     if "start" in row:
         joined = Joined(None, rank, _integer(row, "ranks"), server=_text(row, "host"), physical=_integer(row, "device"))

@@ -13,7 +13,7 @@ from pathlib import PurePath
 from typing import NamedTuple
 
 from hccl_kit.base.grouped import grouped
-from hccl_kit.diagnosis.facts import Event, Evidence, Process
+from hccl_kit.diagnosis.facts import Event, Evidence, Fault, Process
 from hccl_kit.diagnosis.verdict.runs import has_failure
 
 _NOTES = re.compile(r"launcher_[0-9]{1,8}|facts_[0-9]{1,8}\.jsonl")
@@ -66,9 +66,13 @@ def _starts(evidence: Evidence) -> list[Start]:
 
 
 def _start(folder: PurePath, files: Set[str], events: Iterable[Event]) -> Start:
-    by_process = grouped((event.process, event) for event in events)
+    by_process = grouped((event.process, event) for event in events if not _may_be_harmless(event))
     times = [event.time for of_process in by_process.values() for event in of_process if event.time is not None]
     return Start(any(map(has_failure, by_process.values())), max(times, default=0.0), folder, files)
+
+
+def _may_be_harmless(event: Event) -> bool:
+    return isinstance(event.fact, Fault) and event.fact.is_unknown
 
 
 def _run(folder: PurePath) -> PurePath:

@@ -72,6 +72,14 @@ def test_a_later_run_that_succeeded_changes_nothing(tmp_path: Path, rank: int, f
     assert together.certainty == alone.certainty
 
 
+def test_an_unknown_error_does_not_make_a_later_run_a_failed_one(tmp_path: Path) -> None:
+    """Some installations log errors at every start."""
+    failed(tmp_path, 1, 0, "IndexError: 7")
+    line = "[ERROR] DRV(77,python3):2026-11-29-18:05:00.000.000 [a.cc:12] [78]a value that no row knows is odd\n"
+    run(tmp_path, "20261129-180200-2", {"rank_0.log": line, "rank_1.log": "epoch 1: loss 0.1\n"})
+    assert "IndexError: 7" in blamed(verdict(tmp_path))[1]
+
+
 def test_the_folders_of_two_servers_are_one_job(tmp_path: Path) -> None:
     failed(tmp_path / "a", 1, 1, "IndexError: 7", server=0)
     failed(tmp_path / "b", 2, 3, "KeyError: 'label'", server=1)
