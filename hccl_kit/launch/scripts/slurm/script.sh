@@ -8,7 +8,10 @@
 __about_kit__
 # shellcheck disable=SC2329 # functions that srun and traps call
 [ "${BASH_VERSINFO:-0}" -ge 4 ] || { echo "error: start it with: sbatch $0" >&2; exit 2; } # bash 4.3
-hk_fail() { [[ ${SLURM_LOCALID:-0} != 0 ]] || printf '%s\n' "${@//[[:cntrl:]]/?}" >&2; exit 2; }
+hk_fail() { # srun may drop what a task prints at its very end
+    [[ ${SLURM_LOCALID:-0} != 0 ]] || printf '%s\n' "${@//[[:cntrl:]]/?}" >&2
+    sleep 1; exit 2
+}
 [[ "${SLURM_JOB_ID:-} ${SLURM_RESTART_COUNT:-0}" =~ ^[1-9][0-9]{0,9}\ (0|[1-9][0-9]{0,5})$ ]] ||
     hk_fail 'error: not started by Slurm' "  fix: sbatch $0"
 hk_script=$(squeue --noheader --jobs="$SLURM_JOB_ID" --format=%o) # Slurm runs a copy of it
