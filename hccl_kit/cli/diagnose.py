@@ -2,9 +2,9 @@
 If the logs do not show it, the most telling line is explained.
 
 LOG is a file, a folder or an archive: logs of CANN (plogs, debug and run), output of launchers,
-error_<rank>.json. Keep the logs of each server in a folder of its own; the clocks of the servers
-may differ. A rank table among the arguments says which rank ran where, and which ranks have no
-log.
+error_<rank>.json. Without LOG, it is hccl_logs/latest, the last run of hccl-kit here. Keep the logs
+of each server in a folder of its own; the clocks of the servers may differ. A rank table among the
+arguments says which rank ran where, and which ranks have no log.
 
 examples:
   hccl-kit diagnose ~/ascend/log hccl_2s_16p.json
@@ -61,6 +61,7 @@ from hccl_kit.launch.plan import address_of
 from hccl_kit.remote.ssh import ssh_start
 from hccl_kit.table.model import RankTable
 from hccl_kit.table.reading import load
+from hccl_kit.watch import run_folder
 
 
 class DiagnoseRequest(NamedTuple):
@@ -81,7 +82,7 @@ class DiagnoseRequest(NamedTuple):
 def make_parser() -> Parser:
     """The options of the program."""
     parser = Parser(prog="hccl-kit diagnose", doc=__doc__)
-    parser.add_argument("logs", metavar="LOG", nargs="+", help="logs of the job, and optionally its rank table (TABLE)")
+    parser.add_argument("logs", metavar="LOG", nargs="*", help="logs of the job, and optionally its rank table (TABLE)")
     add_format(parser)
     parser.add_argument(
         "--html",
@@ -121,12 +122,7 @@ def _diagnose(request: DiagnoseRequest) -> int:
     table, logs = _table_and_logs(request.logs)
     remote = _remote(request, table)
     if not (logs or remote):
-        raise KitError(
-            "cli.diagnose.rank-table-no",
-            "{logs} is a rank table, and no log is given",
-            fix="name the folder of the logs too, or read them with --ssh",
-            logs=request.logs[0],
-        )
+        logs = [run_folder.find(None)]
     if request.collect:
         _collect(request.collect, logs, is_new=not request.force)
     try:

@@ -116,10 +116,21 @@ def test_the_table_is_found_among_the_logs(desk: Path, judged: Judged) -> None:
     assert table.world_size == 8
 
 
+def test_without_logs_the_last_run_of_this_folder_is_read(desk: Path, judged: Judged) -> None:
+    run_folder = desk / "hccl_logs" / "run-2"
+    run_folder.mkdir(parents=True)
+    (run_folder / "rank_0.log").write_text(LINE)
+    (desk / "hccl_logs" / "latest").symlink_to("run-2")
+    assert diagnose.main(["job.json"]) == 0
+    [(logs, table)] = judged
+    assert table
+    assert logs == [Path("hccl_logs", "run-2")]
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["job.json"], "job.json is a rank table, and no log is given"),
+        (["job.json"], "there is no hccl_logs/latest here"),
         (["job.json", "other.json", "plog-7_1.log"], "two rank tables: job.json, other.json; a job has one"),
         (["plog-7_1.log", "--html", "plog-7_1.log"], "--html 'plog-7_1.log' does not end in .html"),
         (["plog-7_1.log", "--html", "no/such.html"], "no is not a folder"),
