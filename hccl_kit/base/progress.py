@@ -125,7 +125,7 @@ def _with_bar(items: Iterable[T], total: int, what: str) -> Generator[T, None, N
 
 
 def _bar(done: int, total: int, what: str) -> Any:
-    from tqdm.std import tqdm  # noqa: PLC0415 - 50 ms, and only for a bar
+    from tqdm.std import tqdm
 
     tqdm.monitor_interval = 0  # no thread of its own
     tqdm.set_lock(threading.RLock())  # no semaphore shared with other processes

@@ -68,7 +68,7 @@ def refuse_constant(name: str) -> float:
 
 @cache
 def _validator(stem: str, part: str | None) -> "Validator":
-    from jsonschema import Draft202012Validator, validators  # noqa: PLC0415 - heavy, and few programs read such documents
+    from jsonschema import Draft202012Validator, validators
 
     usual = Draft202012Validator.VALIDATORS
     quick = {name: _quick(usual[name], texts) for name, texts in _TEXTS.items()}

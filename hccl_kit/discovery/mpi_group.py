@@ -26,7 +26,7 @@ class MpiGroup:
     def __init__(self) -> None:
         """Start MPI. Raises KitError if mpi4py cannot be loaded."""
         try:
-            from mpi4py import MPI  # noqa: PLC0415 - starts MPI
+            from mpi4py import MPI
         except (ImportError, RuntimeError) as error:
             raise KitError(
                 "discovery.no-mpi4py",

@@ -112,7 +112,7 @@ class Tree:
 
 def read_tree(path: Path, limit: int, shape: str) -> Tree:
     """The nodes of a file of at most `limit` bytes. Raises KitError with the place if it is not YAML or empty."""
-    import yaml  # noqa: PLC0415 - heavy
+    import yaml
 
     text = read_text(path, limit)
     loader = getattr(
@@ -139,7 +139,7 @@ def read_tree(path: Path, limit: int, shape: str) -> Tree:
 
 def _root(events: Iterator[yaml.Event], path: Path) -> Node | None:
     """The node of the only document; None if there is none."""
-    import yaml  # noqa: PLC0415 - heavy
+    import yaml
 
     open_lists: list[list[Node]] = [[]]
     for event in events:

@@ -56,7 +56,7 @@ def server_class() -> type:
 
         def address(self) -> str:
             """The address of this server for others."""
-            import ray.util  # noqa: PLC0415 - in an actor only
+            import ray.util
 
             return str(ray.util.get_node_ip_address())
 
@@ -93,8 +93,8 @@ def results(ray: Any, waited: Sequence[Any], limit: float, stopped: Sequence[int
 
 def reserve(ray: Any, settings: Settings, limit: float, stopped: Sequence[int]) -> list[Any]:
     """An actor on each of as many servers; waits until they have joined."""
-    from ray.util.placement_group import placement_group  # noqa: PLC0415 - Ray is not where this is tested
-    from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy  # noqa: PLC0415
+    from ray.util.placement_group import placement_group
+    from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
     cards = {settings.ray_resource: settings.cards}
     group = placement_group([cards] * settings.pods, strategy="STRICT_SPREAD")
@@ -174,7 +174,7 @@ def run(ray: Any, settings: Settings, program: Sequence[str], stopped: Sequence[
 def main(settings: Settings, path: str) -> int:
     """Run the job whose settings are in the file `path`, here and on the servers; returns its exit code."""
     os.environ["RAY_DEDUP_LOGS"] = "0"  # lines of ranks that are alike are no duplicates
-    import ray  # noqa: PLC0415 - it reads the variable
+    import ray
 
     archive = str(Path(hccl_kit.__file__).parents[1])  # sys.path is no longer as it was: Ray adds to it
     start = ["-m", "hccl_kit.pod"] if settings.kit_version else [archive]

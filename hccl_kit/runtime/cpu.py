@@ -32,8 +32,8 @@ def rendezvous(env: WorkerEnv) -> Any:
     `_init_with_store` is private: the public `init_process_group` accepts only "hccl". A test fails if a release moves
     it. The other ranks connect only when rank 0 listens: MindSpore would retry for 10 to 100 s.
     """
-    from mindspore.communication import management  # noqa: PLC0415
-    from mindspore.mint.distributed import TCPStore  # noqa: PLC0415
+    from mindspore.communication import management
+    from mindspore.mint.distributed import TCPStore
 
     if env.master_addr is None or env.master_port is None:
         raise KitError(

@@ -57,7 +57,7 @@ class World:
         """The sum of `values` (any shape, float32) over all ranks; every rank must call it, with one shape."""
         if self.size == 1:
             return values
-        from mindspore import Tensor, ops  # noqa: PLC0415  # heavy
+        from mindspore import Tensor, ops  # heavy
 
         with self.recorder.collective("all_reduce", values.nbytes):
             result: NDArray[np.float32] = ops.AllReduce()(Tensor(values)).asnumpy()
@@ -68,13 +68,13 @@ class World:
 
         The zeros are -0.0, since x + 0.0 is not x if x is -0.0.
         """
-        import numpy as np  # noqa: PLC0415  # heavy
+        import numpy as np  # heavy
 
         return self.all_reduce(values if self.is_main else np.full_like(values, -0.0))
 
     def share(self, text: str) -> str:
         """Rank 0's `text` on every rank, up to 16 MB of UTF-8; every rank must call it, the others with any text."""
-        import numpy as np  # noqa: PLC0415  # heavy
+        import numpy as np  # heavy
 
         data = np.frombuffer(text.encode(), np.uint8).astype(np.float32)  # CPU cannot sum bytes
         size = int(self.broadcast(np.array([data.size], np.float32))[0])
@@ -84,7 +84,7 @@ class World:
 
     def gather(self, row: NDArray[np.float32]) -> NDArray[np.float32]:
         """The rows (shape: n) of all ranks as size x n, by a sum over disjoint rows."""
-        import numpy as np  # noqa: PLC0415  # heavy
+        import numpy as np  # heavy
 
         rows = np.zeros((self.size, row.size), np.float32)
         rows[self.rank] = row
@@ -152,8 +152,8 @@ def _finish(world: World) -> None:
 
 def _join_ascend(launch: Launch, env: WorkerEnv) -> None:
     """HCCL: with the rank table if the launcher has one, otherwise with MPI or msrun's scheduler."""
-    import mindspore as ms  # noqa: PLC0415  # heavy
-    from mindspore.communication import init  # noqa: PLC0415
+    import mindspore as ms  # heavy
+    from mindspore.communication import init
 
     ms.set_device("Ascend", env.device)
     if env.size == 1:
@@ -175,14 +175,14 @@ def _join_ascend(launch: Launch, env: WorkerEnv) -> None:
 
 
 def _join_msrun() -> None:
-    from mindspore.communication import init  # noqa: PLC0415  # heavy
+    from mindspore.communication import init  # heavy
 
     init()
 
 
 def _schedule() -> NoReturn:
     """The scheduler of msrun runs this program too: it serves inside `init` and is not a rank."""
-    from mindspore.communication import init  # noqa: PLC0415  # heavy
+    from mindspore.communication import init  # heavy
 
     try:
         init()
@@ -199,7 +199,7 @@ def _schedule() -> NoReturn:
 
 
 def _assert_ranks(env: WorkerEnv) -> None:
-    from mindspore.communication import get_group_size, get_rank  # noqa: PLC0415
+    from mindspore.communication import get_group_size, get_rank
 
     reported = (get_rank(), get_group_size())
     if reported != (env.rank, env.size):

@@ -69,7 +69,7 @@ def sum_over_ranks(given: Sequence[NDArray[np.float32]], sums: Sequence[NDArray[
 
     Every rank must call it, with these shapes.
     """
-    import numpy as np  # noqa: PLC0415  # heavy
+    import numpy as np  # heavy
 
     mpi = _start_mpi()
     packed = np.empty(PIECE, np.float32)
@@ -88,7 +88,7 @@ def finish() -> None:
 
 def _start_mpi() -> Any:
     try:
-        from mpi4py import MPI  # noqa: PLC0415  # starts MPI
+        from mpi4py import MPI  # starts MPI
     except (ImportError, RuntimeError) as error:
         raise KitError(
             "runtime.no-mpi4py",

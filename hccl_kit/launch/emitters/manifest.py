@@ -74,7 +74,7 @@ def compact(table: str) -> str:
 
 def to_yaml(comment: Sequence[str], documents: Sequence[Value]) -> str:
     """The text of a manifest: a comment, and the documents with strings of several lines as blocks."""
-    import yaml  # noqa: PLC0415 - heavy
+    import yaml
 
     class Readable(yaml.SafeDumper):
         """YAML without anchors."""
