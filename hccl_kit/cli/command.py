@@ -14,6 +14,7 @@ from hccl_kit.base.frameworks import PYTORCH
 from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import printable
 from hccl_kit.base.wording import listed, plural
+from hccl_kit.launch.nested import warning_of_script
 from hccl_kit.launch.plan import LaunchPlan
 from hccl_kit.launch.program import imported_framework
 from hccl_kit.table.document import shown
@@ -23,11 +24,13 @@ IN_CHECKOUT = ("python", "-u", "tools/train.py", "--config", "configs/rec/crnn/c
 
 
 def command_of(given: tuple[str, ...] | None, report: Callable[[str], None]) -> tuple[str, ...]:
-    """The command after "--", or IN_CHECKOUT if there is no "--"; `report` gets a line if that cannot run.
+    """The command after "--", or IN_CHECKOUT if there is no "--"; `report` gets a warning if it will not do.
 
     Raises KitError if nothing follows the "--", or the files of IN_CHECKOUT are not in the current folder.
     """
     if given:
+        if warning := warning_of_script(given):
+            report(warning)
         return given
     missing = _missing_file()
     if given == () or missing:

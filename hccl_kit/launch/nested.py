@@ -13,14 +13,17 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
+from hccl_kit.base.bounded_file import read_bounded
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import printable
-from hccl_kit.launch.program import PYTHON, Program, base_name, program_of
+from hccl_kit.launch.program import MAX_BYTES, PYTHON, Program, base_name, program_of
 
 _SHELL = re.compile(r"(ba|da|k|z)?sh")
+_KEYWORDS = re.compile(r"^\s*(?:(?:if|then|else|elif|do|while|until|!|\{)\s+)*")
 _OF_SEVERAL = {"--multi-gpu", "--mpirun-hostfile", "--use-deepspeed", "--use-fsdp", "--tpu", "--config-file"}
 """Options with which `accelerate launch` starts another launcher even for one process; a file may hold them."""
 _EXAMPLE = Message(
@@ -103,6 +106,38 @@ def refuse_launcher(command: Sequence[str], ranks: int) -> None:
                 )
 
 
+def warning_of_script(command: Sequence[str]) -> Message | None:
+    """A warning if the command is a shell script with a line that would start a job in each rank, if it is reached.
+
+    The script may have other branches, so it is not refused.
+    """
+    script = _script(program_of(command))
+    try:
+        text = read_bounded(Path(script), MAX_BYTES).decode(errors="replace") if script else ""
+    except (KitError, ValueError):  # it is elsewhere; or a NUL character
+        return None
+    for program in _programs_in(re.sub(r"(?m)(?:^|\s)#.*", "", text.replace("\\\n", " "))):
+        for launcher in _LAUNCHERS:
+            words = _subcommand(program, launcher)
+            if words is not None and not launcher.is_driver:
+                return Message(
+                    "launch.nested.script",
+                    "warning: {script} runs {name}, which starts the processes of a job by itself; if it does so here,"
+                    " each rank is a whole job of its own\n  {advice}",
+                    script=printable(script),
+                    name=printable(" ".join([program.name, *words])),
+                    advice=launcher.advice or _EXAMPLE,
+                )
+    return None
+
+
+def _script(program: Program | None) -> str:
+    """The file of a shell script; empty for another program."""
+    if program and _SHELL.fullmatch(program.name):
+        return next((word for word in program.arguments if not word.startswith("-")), "")
+    return program.path if program and program.path.endswith(".sh") else ""
+
+
 def _programs(program: Program | None) -> Iterator[Program]:
     """The program, and those of the text in `bash -c TEXT`."""
     if not program:
@@ -111,7 +146,13 @@ def _programs(program: Program | None) -> Iterator[Program]:
     if _SHELL.fullmatch(program.name):
         for option, text in zip(program.arguments, program.arguments[1:], strict=False):
             if re.fullmatch("-[a-z]*c", option):
-                yield from filter(None, (program_of(part.split()) for part in re.split(r"[();<>|&\n]+", text)))
+                yield from _programs_in(text)
+
+
+def _programs_in(text: str) -> Iterator[Program]:
+    """The programs that a text of the shell names at the begin of its commands."""
+    parts = (_KEYWORDS.sub("", part) for part in re.split(r"[();<>|&\n]+", text))
+    return filter(None, (program_of(part.split()) for part in parts))
 
 
 def _subcommand(program: Program, launcher: Launcher) -> tuple[str, ...] | None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.launch.nested import refuse_launcher
+from hccl_kit.launch.nested import refuse_launcher, warning_of_script
 from tests.places import ROOT
 
 REBUILT = {
@@ -82,6 +82,43 @@ def test_a_launcher_is_refused_with_the_command_of_a_rank(command: str) -> None:
 @pytest.mark.parametrize("command", ACCEPTED)
 def test_other_commands_are_accepted(command: str) -> None:
     refuse_launcher(shlex.split(command), 4)
+
+
+SCRIPT = """#!/bin/bash
+# torchrun was here; echo 'msrun'
+source set_env.sh && ARGS="--nproc_per_node 8"
+{line} \\
+    train.py --epochs 3
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("torchrun $ARGS", "torchrun"),
+        ('if [ "$X" ]; then\n  numactl -N 0 python3 -m torch.distributed.run $ARGS', "torch.distributed.run"),
+        ("HCCL_BUFFSIZE=200 nohup msrun --worker_num=8", "msrun"),
+        ("for i in 1; do accelerate launch --num_processes 8", "accelerate launch"),
+        ("python -u", None),
+        ("accelerate launch --num_processes 1", None),
+        ("echo torchrun", None),
+    ],
+)
+def test_a_script_that_starts_a_job_is_warned_of(
+    line: str, name: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "run.sh").write_text(SCRIPT.format(line=line))
+    for command in ("bash run.sh", "bash -x run.sh 8", "./run.sh", "env A=1 sh run.sh"):
+        warning = warning_of_script(command.split())
+        assert (warning is None) == (name is None)
+        assert warning is None or f"run.sh runs {name}, which starts" in warning
+        refuse_launcher(command.split(), 4)
+
+
+@pytest.mark.parametrize("command", ["bash none.sh", "bash", "none.sh", "bash a\0.sh", "python -c x", "bash ."])
+def test_a_script_that_is_not_here_has_no_warning(command: str) -> None:
+    assert warning_of_script(command.split(" ")) is None
 
 
 def test_a_job_of_one_rank_may_run_a_driver_but_no_launcher() -> None:
