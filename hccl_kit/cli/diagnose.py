@@ -123,6 +123,7 @@ def _diagnose(request: DiagnoseRequest) -> int:
     remote = _remote(request, table)
     if not (logs or remote):
         logs = [run_folder.find(None)]
+        complain(Message("cli.diagnose.last-run", "logs: {folder}, the last run here", folder=printable(str(logs[0]))))
     if request.collect:
         _collect(request.collect, logs, is_new=not request.force)
     try:

@@ -116,7 +116,9 @@ def test_the_table_is_found_among_the_logs(desk: Path, judged: Judged) -> None:
     assert table.world_size == 8
 
 
-def test_without_logs_the_last_run_of_this_folder_is_read(desk: Path, judged: Judged) -> None:
+def test_without_logs_the_last_run_of_this_folder_is_read(
+    desk: Path, judged: Judged, capsys: pytest.CaptureFixture[str]
+) -> None:
     run_folder = desk / "hccl_logs" / "run-2"
     run_folder.mkdir(parents=True)
     (run_folder / "rank_0.log").write_text(LINE)
@@ -125,6 +127,7 @@ def test_without_logs_the_last_run_of_this_folder_is_read(desk: Path, judged: Ju
     [(logs, table)] = judged
     assert table
     assert logs == [Path("hccl_logs", "run-2")]
+    assert capsys.readouterr().err == "logs: hccl_logs/run-2, the last run here\n"
 
 
 @pytest.mark.parametrize(
