@@ -57,7 +57,7 @@ CONSEQUENCES = (
         True,
     ),
     Consequence(
-        r"ChildFailedError|Connection (?:closed|reset) by peer|got 0 bytes|Broken pipe|SignalException"
+        r"Connection (?:closed|reset) by peer|got 0 bytes|Broken pipe|SignalException"
         r"|KeyboardInterrupt|received signal|Signals\.SIG|SIGTERM|gloo.{0,200}(?:Timed out|timed out|closed)|EOFError"
         r"|ConnectionResetError|BrokenPipeError|EngineDeadError|EngineCore|cancelled"
         r"|(?<!aicpu )executor .{0,40}(?:died|failed)",

@@ -282,6 +282,18 @@ def test_the_first_failure_of_torchrun_is_not_the_first_in_its_list(tmp_path: Pa
     assert named(found) == 1
 
 
+def test_the_exception_of_torchrun_itself_is_no_error_of_a_rank(tmp_path: Path) -> None:
+    """With --redirects 3, all that its screen tells of the ranks is how they ended."""
+    block = "  time      : 2026-03-02_10:00:0{second}\n  rank      : {rank} (local_rank: {rank})\n"
+    block += "  exitcode  : {code} (pid: {rank}1)\n"
+    text = 'Traceback (most recent call last):\n  File "/opt/torchrun", line 8, in <module>\n    sys.exit(main())\n'
+    text += "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n====\na.py FAILED\n----\nFailures:\n"
+    text += block.format(second=2, rank=0, code="-15") + "Root Cause (first observed failure):\n"
+    (tmp_path / "train.log").write_text(text + block.format(second=1, rank=1, code="1"))
+    found = diagnose([tmp_path])
+    assert (named(found), fault_of(found).kind) == (1, "ended with exit code 1")
+
+
 @pytest.mark.parametrize(("second", "rank"), [(8, 1), (7, None)])
 def test_the_first_failure_of_torchrun_is_known_if_no_other_is_of_its_second(
     tmp_path: Path, second: int, rank: int | None
