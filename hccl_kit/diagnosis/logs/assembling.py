@@ -139,7 +139,7 @@ class Assembler:
             self._noted += self._tracebacks.finished(line - AWAITED)
             self._elastic_exit(line, record)
         for fact in facts_of(record):
-            if is_exception and isinstance(fact, facts.Fault):
+            if isinstance(fact, facts.Fault) and (is_exception or (fact.is_unknown and _of_launcher(record))):
                 continue
             noted = self._note(line, record, fact)
             if isinstance(fact, facts.OperatorTimedOut):
@@ -164,6 +164,8 @@ class Assembler:
         time = fact.time if isinstance(fact, facts.Progress) else time
         if pid is None and record.level is None and isinstance(fact, facts.Heartbeat) and self._waiting:
             pid = self._waiting[1] if line - self._waiting[0] <= IN_MESSAGE else None
+        if _of_launcher(record):
+            pid = None
         is_error = record.level == "ERROR" or (record.level is None and not isinstance(fact, _CALM))
         return Noted(line, fact, time, is_error, pid, record.origin.rank, record.origin.server)
 
@@ -206,6 +208,11 @@ class Assembler:
             self._elastic, self._is_root, self._elastic_time = None, False, None
         elif self._elastic and line - self._elastic[0] > 8:
             self._elastic = None
+
+
+def _of_launcher(record: Record) -> bool:
+    """Whether MindSpore's scheduler or msrun printed it, whose processes are no ranks (MindSpore 2.5 to 2.10)."""
+    return "meta_server_node.cc" in record.text or "cluster/process_entity/" in record.text
 
 
 def _is_frame_of(noted: Noted, error: Noted) -> bool:

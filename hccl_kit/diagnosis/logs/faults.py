@@ -16,7 +16,7 @@ from hccl_kit.diagnosis.errors.answers import Answer, answer_of, candidates
 from hccl_kit.diagnosis.errors.message import MAX_WORD, LogMessage
 from hccl_kit.diagnosis.errors.row import FIX, literal_of, row_text, with_reason
 from hccl_kit.diagnosis.errors.table import BY_CODE, ROWS
-from hccl_kit.diagnosis.facts import Fact, Fault
+from hccl_kit.diagnosis.facts import Exited, Fact, Fault
 from hccl_kit.diagnosis.logs.origins import without_prefix
 from hccl_kit.diagnosis.logs.plog import Record
 
@@ -88,8 +88,8 @@ def facts_of(record: Record) -> Iterator[Fact]:
     """The facts that a record states by itself."""
     stated = dict.fromkeys((*_facts_of_rows(record), *of_codes(record)))  # two rows may state one fact
     facts = [_with_row(fact, record) for fact in stated]
-    has_fault = any(isinstance(fact, Fault) for fact in facts)
-    if not has_fault and not (facts and record.module in OF_LINKS) and (fault := of_record(record)):
+    is_told = any(isinstance(fact, Fault | Exited) for fact in facts)
+    if not is_told and not (facts and record.module in OF_LINKS) and (fault := of_record(record)):
         facts.append(_with_row(fault, record))
     yield from facts
 

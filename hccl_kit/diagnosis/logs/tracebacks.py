@@ -25,8 +25,11 @@ _EXCEPTION = re.compile(
 )
 _GUTTER = re.compile(r" {1,40}[|+](?: |(?=-)|$)")
 """Before each line of a group of exceptions and of its parts."""
-OF_TORCHRUN = "ChildFailedError"
-"""What torchrun raises when a rank has ended: it is not an error of a rank, and its block tells which one that was."""
+_OF_LAUNCHER = re.compile(
+    r"(?:\w{1,60}\.){0,6}ChildFailedError:"
+    r"|RuntimeError: (?:Distributed job exited with exception|The total number of timed out node is)"
+)
+"""What torchrun, msrun and MindSpore's scheduler raise when a rank has ended: it is no error of a rank."""
 _FRAME = re.compile(r'^ {0,8}File "(?P<file>[^"\n]{1,500})", line (?P<line>[0-9]{1,9})')
 _HEADLESS = re.compile(_FRAME.pattern + ", in ")
 """A frame of a traceback whose first lines were cut off. In dumps of stacks there is no comma after the number."""
@@ -112,9 +115,9 @@ class Tracebacks:
             self._open[process] = traceback.below(text)
         elif text[0] not in " \t-":
             del self._open[process]
-            if (match := _EXCEPTION.match(text)) and match["name"].endswith(OF_TORCHRUN):
+            if _OF_LAUNCHER.match(text):
                 return True
-            if match:
+            if match := _EXCEPTION.match(text):
                 is_group = bool(match["group"])
                 self._open[process] = traceback._replace(line=line, raised=_raised(noted, match), is_group=is_group)
                 if not (is_group or text.rstrip().endswith(":")):

@@ -12,6 +12,8 @@ from hccl_kit.diagnosis.verdict.diagnosis import Blame
 
 def ended(signal: int | None, code: int | None) -> Message:
     """A sentence without its subject: `was killed by SIGTERM`, `ended with exit code 3`."""
+    if signal is None and code is None:
+        return Message("diagnosis.unheard", "stopped answering MindSpore's scheduler")
     if signal is None:
         return Message("diagnosis.ended", "ended with exit code {code}", code=code)
     killed = Message("diagnosis.killed", "was {killed}", killed=killed_by(signal))

@@ -294,6 +294,42 @@ def test_the_exception_of_torchrun_itself_is_no_error_of_a_rank(tmp_path: Path) 
     assert (named(found), fault_of(found).kind) == (1, "ended with exit code 1")
 
 
+HEAD = "[{}] DISTRIBUTED({},7fb84259e6c0,python):2026-03-02-10:00:{}.182.000 [mindspore/ccsrc/cluster/topology/{}] "
+SERVER = "meta_server_node.cc:548] UpdateTopoState"
+SCHEDULER = (
+    HEAD.format("ERROR", 5992, 31, SERVER)
+    + "The node: 1 is timed out. It may exit with exception, please check this node's log.\n"
+    + HEAD.format("ERROR", 5992, 32, SERVER)
+    + "There are 1 abnormal compute graph nodes.\n"
+    + 'Traceback (most recent call last):\n  File "/x/train.py", line 5, in <module>\n    init()\n'
+    + "RuntimeError: The total number of timed out node is 1. Timed out node list is: [const vector]{1}, worker 1 is"
+    + " the first one timed out, please check its log.\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("output", "kind"),
+    [
+        (
+            'Traceback (most recent call last):\n  File "/x/train.py", line 8, in <module>\nKeyError: 1\n',
+            "KeyError: 1 (at train.py:8)",
+        ),
+        ("", "stopped answering MindSpore's scheduler"),
+    ],
+)
+def test_a_rank_of_msrun_is_named_by_its_own_error_before_what_the_scheduler_saw(
+    output: str, kind: str, tmp_path: Path
+) -> None:
+    """The scheduler is no rank, although it names one."""
+    (tmp_path / "scheduler.log").write_text(SCHEDULER)
+    for rank, text in enumerate(("", output)):
+        head = HEAD.format("WARNING", 6001 + rank, "01", "cluster_context.cc:428] PostProcess")
+        head += f"This node {rank} rank id: {rank}\n"
+        (tmp_path / f"worker_{rank}.log").write_text(head + text)
+    found = diagnose([tmp_path])
+    assert (named(found), fault_of(found).kind) == (1, kind)
+
+
 @pytest.mark.parametrize(("second", "rank"), [(8, 1), (7, None)])
 def test_the_first_failure_of_torchrun_is_known_if_no_other_is_of_its_second(
     tmp_path: Path, second: int, rank: int | None

@@ -115,7 +115,8 @@ def fix_of_fault(fault: RankFault) -> str:
             return fix_of_kill(host)
         read = Message("diagnosis.ended.fix", "read the last lines of the log of {rank}", rank=rank_name(fault.suspect))
         stacks = Message("diagnosis.crashed.fix", "if they say nothing: PYTHONFAULTHANDLER=1 prints where it crashed")
-        return sentences([read, stacks if fact.signal in _CRASHES else ""])
+        is_lost = fact.signal is None and fact.code is None
+        return sentences([read, stacks if fact.signal in _CRASHES else "", fix_of_kill(host) if is_lost else ""])
     assert isinstance(fact, Fault)
     if fact.code == "EJ0001":
         return Message(
@@ -152,7 +153,7 @@ def exits(case: Case) -> Iterator[RankFault]:
     """
     by_file: dict[str, list[Event]] = defaultdict(list)
     for event, end in case.job.exits:
-        if not end.by_launcher and (end.code or end.signal) and end.signal != SIGTERM:
+        if not end.by_launcher and (end.code != 0 or end.signal) and end.signal != SIGTERM:
             by_file[event.place.file].append(event)
     for events in by_file.values():
         first = _first_exit(events)
