@@ -35,6 +35,7 @@ _KEYS = (
     "(local_rank:",
     "  time      :",
     "Process name: [",
+    "process rank ",
     ", RankID:",
     ROOT,
 )
@@ -57,9 +58,10 @@ _NEEDED = re.compile(r"need connect rankNum is ?\[([0-9]{1,8})\]")
 _LIST = re.compile(r"connected rankinfo ?\[LINE ([0-9]{1,6})\] ?:(?P<ranks>(?: {0,2}\[[0-9]{1,16}\][,;]?){1,64})")
 _ELASTIC_TIME = re.compile(r"^ *time *: ?(?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2})_(?P<clock>[0-9]{2}:[0-9]{2}:[0-9]{2})")
 _ELASTIC = re.compile(r"^ *rank *: ?(?P<rank>[0-9]{1,8}) \(local_rank: ?[0-9]{1,6}\)")
-_MPI = re.compile(r"^ *Process name: \[")
+_MPI = re.compile(r"^ *Process name: \[|\bprocess rank [0-9]{1,8} with PID .{1,300} exited on$")
 _EXIT_CODE = re.compile(
     r"(?:^ *exitcode *: ?|\bExit code: {1,8})(?P<code>-?[0-9]{1,3})(?: \(pid: ?(?P<pid>[0-9]{1,10})\)|$)"
+    r"|^signal (?P<signal>[0-9]{1,2}) \("
 )
 _CALM = (
     facts.Joined,
@@ -193,12 +195,12 @@ class Assembler:
             self._is_root, self._elastic_time = True, None
         elif ended := _ELASTIC_TIME.match(text):
             self._elastic_time = time_of(f"{ended['date']} {ended['clock']}", None, None)
-        elif (block := _ELASTIC.match(text)) or _MPI.match(text):
+        elif (block := _ELASTIC.match(text)) or _MPI.search(text):
             ended_rank = rank(block["rank"]) if block else record.origin.rank
             self._elastic = None if ended_rank is None else (line, ended_rank)
             self._is_root |= not block
         if self._elastic and (exit_code := _EXIT_CODE.search(text)):
-            code, ended_rank = int(exit_code["code"]), self._elastic[1]
+            code, ended_rank = int(exit_code["code"] or -int(exit_code["signal"])), self._elastic[1]
             fact = (
                 facts.Exited(ended_rank, None, -code, -code == 15) if code < 0 else facts.Exited(ended_rank, code, None)
             )

@@ -294,6 +294,56 @@ def test_the_exception_of_torchrun_itself_is_no_error_of_a_rank(tmp_path: Path) 
     assert (named(found), fault_of(found).kind) == (1, "ended with exit code 1")
 
 
+LOST = """\
+[rank{rank}]: Traceback (most recent call last):
+[rank{rank}]:   File "/x/a.py", line 9, in <module>
+[rank{rank}]: RuntimeError: [/x/gloo/transport/tcp/pair.cc:537] Read error [127.0.0.1]:1179: Connection reset by peer
+"""
+NOTICED = """\
+--------------------------------------------------------------------------
+prterun noticed that process rank 1 with PID 10019 on node n1 exited on
+signal 9 (Killed).
+"""
+DETECTED = """\
+prterun detected that one or more processes exited with non-zero status,
+thus causing the job to be terminated. The first process to do so was:
+
+   Process name: [prterun-n1-10057@1,1]
+   Exit code:    7
+"""
+ELASTIC = """\
+Root Cause (first observed failure):
+[0]:
+  rank      : 1 (local_rank: 1)
+  exitcode  : 7 (pid: 10775)
+"""
+WATCHDOG = (
+    "[rank2]:[E1122 10:00:00.1 ProcessGroupNCCL.cpp:616] [Rank 2] Watchdog caught collective operation timeout:"
+    " WorkNCCL(SeqNum=7, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600029 milliseconds\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("end", "kind"),
+    [
+        (NOTICED, "was killed by SIGKILL (perhaps by the out-of-memory killer)"),
+        (DETECTED, "ended with exit code 7"),
+        (ELASTIC, "ended with exit code 7"),
+    ],
+)
+def test_a_rank_that_ends_without_a_word_is_named_if_the_screen_has_the_words_of_others(
+    end: str, kind: str, tmp_path: Path
+) -> None:
+    (tmp_path / "train.log").write_text(LOST.format(rank=0) + LOST.format(rank=2) + end)
+    found = diagnose([tmp_path])
+    assert (named(found), fault_of(found).kind) == (1, kind)
+
+
+def test_a_rank_that_ends_without_a_word_while_others_wait_may_have_given_up(tmp_path: Path) -> None:
+    (tmp_path / "train.log").write_text(f"{LOST.format(rank=0)}{WATCHDOG}{ELASTIC}")
+    assert diagnose([tmp_path]).certainty == "cannot_tell"
+
+
 HEAD = "[{}] DISTRIBUTED({},7fb84259e6c0,python):2026-03-02-10:00:{}.182.000 [mindspore/ccsrc/cluster/topology/{}] "
 SERVER = "meta_server_node.cc:548] UpdateTopoState"
 SCHEDULER = (

@@ -191,4 +191,12 @@ def _may_have_given_up(case: Case, fault: RankFault) -> bool:
     gave_up = case.failures.get(case.job.clock.get(rank.process, "") if rank else fault.event.process.worker)
     if gave_up is not None and fault.event.time is not None:
         return int(fault.event.time) >= int(gave_up)  # launchers print whole seconds
-    return fact.signal not in _OF_KERNEL and (rank.is_cut if rank else bool(case.job.ranks))
+    if fact.signal in _OF_KERNEL:
+        return False
+    return rank.is_cut if rank else bool(case.job.ranks) and not _has_silent_end(case, fault)
+
+
+def _has_silent_end(case: Case, fault: RankFault) -> bool:
+    """Whether the screen that tells of the end has the errors of other ranks, so not one of this rank, nor a wait."""
+    files = {event.place.file for rank in case.job.ranks if rank.number is not None for event in rank.errors}
+    return fault.event.place.file in files and not case.waits.waiting
