@@ -45,35 +45,49 @@ def _is_larger(path: str | Path, limit: int) -> bool:
 
 def read_start(path: str | Path, size: int) -> bytes:
     """The first `size` bytes of a file that `read_bounded` accepts, for callers that report the limit themselves."""
-    is_opened_by_shell = str(path) == "/dev/stdin" or str(path).startswith("/dev/fd/")
-    # Without O_NONBLOCK, opening a named pipe waits for a writer; it has no effect on a regular file.
-    flags = 0 if is_opened_by_shell else os.O_NONBLOCK | os.O_NOCTTY
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | flags)
+        descriptor = open_regular(path)
         try:
-            mode = os.fstat(descriptor).st_mode
-            if stat.S_ISDIR(mode):
-                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-            if not is_opened_by_shell and not stat.S_ISREG(mode):
-                raise KitError(
-                    "base.not-regular",
-                    "cannot read {path}: it is not a regular file",
-                    fix="pipe it in: /dev/stdin",
-                    path=path,
-                )
-            return read_descriptor(descriptor, size, str(path), waits=is_opened_by_shell)
+            return read_descriptor(descriptor, size, str(path), waits=is_of_shell(path))
         finally:
             os.close(descriptor)
     except OSError as error:
+        pipe = PIPE_IT_IN if error.strerror == NOT_REGULAR else None
         raise KitError(
             "base.cannot-read",
             "cannot read {path}: {reason}",
-            hint=_meant(Path(path)) if isinstance(error, FileNotFoundError) else None,
+            hint=_meant(Path(path)) if isinstance(error, FileNotFoundError) else pipe,
             path=path or repr(path),
             reason=system_reason(error),
         ) from error
     except ValueError as error:  # a NUL character
         raise KitError("base.cannot-read-name", "cannot read {path}: {reason}", path=path, reason=error) from error
+
+
+NOT_REGULAR = Message("base.not-regular", "it is not a regular file")
+PIPE_IT_IN = Message("base.not-regular.fix", "pipe it in: /dev/stdin")
+
+
+def open_regular(path: str | Path, *, follows: bool = True) -> int:
+    """The descriptor of a file that `read_bounded` accepts, for reading; not of a link unless it `follows` those.
+
+    Raises OSError if it cannot be opened, and for anything else.
+    """
+    # Without O_NONBLOCK, opening a named pipe waits for a writer; it has no effect on a regular file.
+    flags = 0 if is_of_shell(path) else os.O_NONBLOCK | os.O_NOCTTY
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | flags | (0 if follows else os.O_NOFOLLOW))
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISREG(mode) or (is_of_shell(path) and not stat.S_ISDIR(mode)):
+        return descriptor
+    os.close(descriptor)
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    raise OSError(errno.EINVAL, NOT_REGULAR)
+
+
+def is_of_shell(path: str | Path) -> bool:
+    """Whether this is a file that the user's shell opened."""
+    return str(path) == "/dev/stdin" or str(path).startswith("/dev/fd/")
 
 
 def _meant(path: Path) -> Message | None:

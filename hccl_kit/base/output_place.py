@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
@@ -16,27 +16,26 @@ from hccl_kit.base.wording import row, system_reason
 PICTURES = (".png", ".jpg", ".jpeg", ".webp", ".bmp")
 
 
-def assert_free_files(paths: Iterable[Path], option: str, *, force: bool) -> None:
-    """Raises KitError if a file cannot be written at one of `paths`, or exists and `force` is false.
+def assert_takes_file(path: Path, option: str) -> None:
+    """Raises KitError if a file cannot be written at `path`, which may exist; `option` names it on the command line."""
+    assert_takes_files(path.parent, option)
+    if not os.path.lexists(path) or path.is_file():
+        return
+    if path.is_dir():
+        raise KitError("base.output-folder", "{option}: {path} is a folder", hint=_A_FILE, option=option, path=path)
+    raise KitError(
+        "base.output-not-regular", "{option}: {path} is not a regular file", hint=_A_FILE, option=option, path=path
+    )
 
-    `option` is their option on the command line.
-    """
-    taken = []
+
+_A_FILE = Message("base.output-not-a-file.fix", "name a file to write")
+
+
+def assert_free_files(paths: Sequence[Path], option: str, *, force: bool) -> None:
+    """Raises KitError for the reasons of `assert_takes_file`, or if a file exists and `force` is false."""
     for path in paths:
-        _assert_takes_files(path.parent, option)
-        if not os.path.lexists(path):
-            continue
-        if not path.is_file():
-            hint = Message("base.output-not-a-file.fix", "name a file to write")
-            if path.is_dir():
-                raise KitError(
-                    "base.output-folder", "{option}: {path} is a folder", hint=hint, option=option, path=path
-                )
-            raise KitError(
-                "base.output-not-regular", "{option}: {path} is not a regular file", hint=hint, option=option, path=path
-            )
-        taken.append(path)
-    _assert_not_taken(taken, option, force=force)
+        assert_takes_file(path, option)
+    _assert_not_taken([path for path in paths if os.path.lexists(path)], option, force=force)
 
 
 def assert_free_picture(path: Path, option: str, *, force: bool) -> None:
@@ -66,10 +65,9 @@ def assert_free_folder(folder: Path, option: str, *, force: bool) -> None:
             folder=folder,
             name=shlex.quote(str(folder.with_suffix(""))),
         )
-    above = next(place for place in (folder, *folder.absolute().parents) if os.path.lexists(place))
-    _assert_takes_files(above, option)
+    assert_can_be_made(folder, option)
     try:
-        holds_files = above == folder and any(folder.iterdir())
+        holds_files = os.path.lexists(folder) and any(folder.iterdir())
     except OSError as error:
         raise KitError(
             "base.output-folder-unreadable",
@@ -120,8 +118,14 @@ def _assert_not_taken(taken: list[Path], option: str, *, force: bool) -> None:
         )
 
 
-def _assert_takes_files(folder: Path, option: str) -> None:
-    if not os.path.lexists(folder):
+def assert_can_be_made(folder: Path, option: str) -> None:
+    """Raises KitError if neither `folder` nor, without it, a new one in its place takes files."""
+    assert_takes_files(next(place for place in (folder, *folder.absolute().parents) if _is_there(place)), option)
+
+
+def assert_takes_files(folder: Path, option: str) -> None:
+    """Raises KitError if no file can be created in `folder`."""
+    if not _is_there(folder):
         raise KitError(
             "base.output-folder-absent",
             "{option}: the folder {folder} does not exist",
@@ -140,3 +144,12 @@ def _assert_takes_files(folder: Path, option: str) -> None:
             folder=folder,
             reason=system_reason(error),
         ) from error
+
+
+def _is_there(folder: Path) -> bool:
+    """Whether there may be something of this name: writing tells why one that cannot be looked at takes no files."""
+    try:
+        folder.lstat()
+    except OSError as error:
+        return not isinstance(error, (FileNotFoundError, NotADirectoryError))
+    return True

@@ -14,11 +14,12 @@ from pathlib import Path
 
 from hccl_kit.base.arguments import Parser
 from hccl_kit.base.errors import EXIT_OK
+from hccl_kit.base.output_place import assert_takes_file
 from hccl_kit.base.terminal import printable, shown
 from hccl_kit.base.wording import as_note
 from hccl_kit.cli import complain, program, say
 from hccl_kit.cli.options import add_force
-from hccl_kit.cli.output_files import OutputFile, check_file, check_folder, write_files
+from hccl_kit.cli.output_files import OutputFile, check_folder, write_files
 from hccl_kit.cli.tables import read_table, steps_of_table, valid_text
 from hccl_kit.table.operations.convert import TARGETS, convert
 from hccl_kit.table.source import STDIN
@@ -43,7 +44,7 @@ def make_parser() -> Parser:
 def _convert(*, table: str, to: str, output: Path | None, force: bool) -> int:
     if output:
         check_folder(output.parent)
-        check_file(output)
+        assert_takes_file(output, "-o")
     converted, lost = convert(read_table(table), to)
     for line in lost:
         complain(printable(as_note(line)))

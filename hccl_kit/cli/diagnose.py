@@ -34,6 +34,7 @@ from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.colors import with_headings, with_labels
 from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK, KitError
 from hccl_kit.base.message import Message
+from hccl_kit.base.output_place import assert_free_files, assert_takes_file
 from hccl_kit.base.paragraph import paragraph_width
 from hccl_kit.base.progress import show_progress
 from hccl_kit.base.terminal import clean, printable, wants_color
@@ -42,7 +43,7 @@ from hccl_kit.base.wording import as_note, row
 from hccl_kit.check.engine import check_text
 from hccl_kit.cli import complain, program
 from hccl_kit.cli.options import add_force, add_format, add_ssh_option, add_timeout, path_with
-from hccl_kit.cli.output_files import OutputFile, check_file, check_new_file, write_files
+from hccl_kit.cli.output_files import OutputFile, write_files
 from hccl_kit.cli.report import parts_of
 from hccl_kit.cli.tables import needs_table
 from hccl_kit.diagnosis.answer_text import as_page
@@ -116,9 +117,9 @@ def make_parser() -> Parser:
 
 def _diagnose(request: DiagnoseRequest) -> int:
     if request.html:
-        check_file(request.html)
+        assert_takes_file(request.html, "--html")
     if request.collect:
-        check_new_file(request.collect, force=request.force)
+        assert_free_files([request.collect], "--collect", force=request.force)
     table, logs = _table_and_logs(request.logs)
     remote = _remote(request, table)
     if not (logs or remote):

@@ -23,11 +23,12 @@ from pathlib import Path
 from hccl_kit.base.arguments import Parser, a_path
 from hccl_kit.base.errors import EXIT_OK, KitError
 from hccl_kit.base.message import Message
+from hccl_kit.base.output_place import assert_takes_file
 from hccl_kit.base.progress import track
 from hccl_kit.base.wording import clauses, counted, listed
 from hccl_kit.cli import complain, program, say
 from hccl_kit.cli.options import add_force, add_product
-from hccl_kit.cli.output_files import OutputFile, check_file, check_folder, write_files
+from hccl_kit.cli.output_files import OutputFile, check_folder, write_files
 from hccl_kit.cli.tables import read_table, steps_of_table, valid_text
 from hccl_kit.table.model import RankTable
 from hccl_kit.table.operations.merge import Order, file_name, is_merged, merge, natural
@@ -61,7 +62,7 @@ def _merge(*, tables: Sequence[str], output: Path | None, order: Order, product:
     files = _files(tables)
     if output:
         _refuse_input(output, files)
-        check_file(output)
+        assert_takes_file(output, "-o")
     check_folder((output or Path()).parent)
     with track(files, len(files), "reading tables") as tracked:
         parts = [read_table(file) for file in tracked]

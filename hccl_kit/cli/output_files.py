@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -12,6 +11,7 @@ from typing import Literal, NamedTuple
 from hccl_kit.base.atomic_file import assert_no_device, write_atomically
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
+from hccl_kit.base.output_place import assert_can_be_made, assert_takes_files
 from hccl_kit.base.terminal import printable, shown
 from hccl_kit.base.translation import translated
 from hccl_kit.base.wording import row, system_reason
@@ -36,60 +36,13 @@ def check_folder(folder: Path, *, may_be_new: bool = False) -> None:
 
     `may_be_new`: it need not exist, since `write_files` creates it.
     """
-    elsewhere = Message("cli.output-files.elsewhere", "-o names another place")
-    check_writable(_nearest(folder) if may_be_new else folder, elsewhere)
+    (assert_can_be_made if may_be_new else assert_takes_files)(folder, "-o")
     if ".json" in str(folder.resolve()):
         raise KitError(
             "cli.output-files.hk008-contains-json",
             "HK008: {resolve} contains .json, which HCCL takes for the end of a table's path",
-            hint=elsewhere,
+            fix="-o names another place",
             resolve=folder.resolve(),
-        )
-
-
-def check_file(path: Path) -> None:
-    """Raises KitError if a file cannot be written at `path`; called before the work that makes its content."""
-    check_writable(path.parent)
-    assert_no_device(path)
-
-
-def check_new_file(path: Path, *, force: bool) -> None:
-    """Raises KitError if a file cannot be written at `path`, or one is there and may not be overwritten."""
-    check_file(path)
-    if os.path.lexists(path) and not force:
-        raise KitError(
-            "cli.output-files.exists", "{path} exists", fix="--force overwrites it, or write to another file", path=path
-        )
-
-
-def check_writable(folder: Path, hint: Message | None = None) -> None:
-    """Raises KitError, with this hint, if no file can be created in `folder`."""
-    try:
-        is_folder, is_there = folder.is_dir(), folder.exists()
-    except (OSError, ValueError) as error:  # ValueError: a NUL character
-        raise KitError(
-            "cli.output-files.cannot-write-2",
-            "cannot write to {folder}: {reason}",
-            folder=folder,
-            reason=system_reason(error) if isinstance(error, OSError) else error,
-        ) from error
-    if not is_folder:
-        raise KitError(
-            "cli.output-files.not-folder",
-            "{folder} is not a folder",
-            hint=None
-            if is_there
-            else Message(
-                "cli.output-files.not-folder.fix-otherwise", "mkdir -p {quote}", quote=shlex.quote(str(folder))
-            ),
-            folder=folder,
-        )
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise KitError(
-            "cli.output-files.cannot-write",
-            "cannot write to {folder}: permission denied, or a read-only file system",
-            hint=hint,
-            folder=folder,
         )
 
 
@@ -124,19 +77,6 @@ def _done(file: OutputFile, state: State) -> Message:
     if state == "replaceable":
         return Message("cli.output-files.replaced", "replaced: {path}", path=file.path)
     return Message("cli.output-files.wrote", "wrote: {path}", path=file.path)
-
-
-def _nearest(folder: Path) -> Path:
-    """The folder or its nearest existing parent. `check_writable` reports one that cannot be accessed."""
-    for place in (folder, *folder.parents):
-        try:
-            place.lstat()
-        except (FileNotFoundError, NotADirectoryError):
-            continue
-        except (OSError, ValueError):
-            pass
-        return place
-    return folder
 
 
 def _make(folder: Path) -> None:

@@ -22,13 +22,14 @@ from hccl_kit.base.arguments import Parser, a_path
 from hccl_kit.base.errors import EXIT_OK, KitError
 from hccl_kit.base.hostlist import expand
 from hccl_kit.base.message import Message
+from hccl_kit.base.output_place import assert_takes_file
 from hccl_kit.base.terminal import printable
 from hccl_kit.base.translation import translated
 from hccl_kit.base.wording import row
 from hccl_kit.check.engine import check_text
 from hccl_kit.cli import program, say
 from hccl_kit.cli.options import add_force, path_with, whole
-from hccl_kit.cli.output_files import OutputFile, check_file, check_folder, write_files
+from hccl_kit.cli.output_files import OutputFile, check_folder, write_files
 from hccl_kit.cli.tables import read_table, valid_text
 from hccl_kit.discovery import inventory
 from hccl_kit.place import text
@@ -137,9 +138,9 @@ def _file(name: str) -> Path:
 
 
 def _place(request: PlaceRequest) -> int:
-    for path in (request.output, request.svg):
+    for path, option in ((request.output, "-o"), (request.svg, "--svg")):
         if path:
-            check_file(path)
+            assert_takes_file(path, option)
     if request.to:
         not_with = Message("cli.place.not-with", "does not belong to --to {to}", to=request.to)
         _reject(request, (*_SIZES, *_DRAWING), not_with)

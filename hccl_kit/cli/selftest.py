@@ -27,11 +27,12 @@ from hccl_kit.base.arguments import Parser, a_path
 from hccl_kit.base.bounded_file import read_text
 from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK, KitError
 from hccl_kit.base.frameworks import PYTORCH
+from hccl_kit.base.output_place import assert_free_files
 from hccl_kit.base.terminal import wants_color
 from hccl_kit.base.wording import row
 from hccl_kit.cli import complain, program, say
 from hccl_kit.cli.options import add_force, add_format, add_reach, number, path_with
-from hccl_kit.cli.output_files import OutputFile, check_new_file, write_files
+from hccl_kit.cli.output_files import OutputFile, write_files
 from hccl_kit.cli.tables import read_table
 from hccl_kit.launch.passed_on import select
 from hccl_kit.launch.plan import LaunchPlan, plan
@@ -139,7 +140,7 @@ def _output_of_hccl_test(text: str) -> tuple[Operator, Path]:
 
 def _selftest(request: SelftestRequest) -> int:
     if request.svg:
-        check_new_file(request.svg, force=request.force)  # before a minute of work
+        assert_free_files([request.svg], "--svg", force=request.force)  # before a minute of work
     job = plan(read_table(request.table), ["hccl-kit"], framework=PYTORCH if request.backend in ON_CARDS else None)
     baseline = read_baseline(request.baseline) if request.baseline else None
     if request.hccl_test:

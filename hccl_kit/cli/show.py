@@ -16,13 +16,14 @@ from pathlib import Path
 
 from hccl_kit.base.arguments import Parser
 from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK, KitError
+from hccl_kit.base.output_place import assert_takes_file
 from hccl_kit.base.terminal import wants_color
 from hccl_kit.base.translation import translated
 from hccl_kit.check.engine import check_text
 from hccl_kit.check.report.text import as_text as report_as_text
 from hccl_kit.cli import program
 from hccl_kit.cli.options import add_force, add_product, path_with
-from hccl_kit.cli.output_files import OutputFile, check_file, write_files
+from hccl_kit.cli.output_files import OutputFile, write_files
 from hccl_kit.show.layout import picture
 from hccl_kit.show.svg import as_svg
 from hccl_kit.show.text import MIN_WIDTH, as_text
@@ -66,7 +67,7 @@ def _width(text: str) -> int:
 
 def _show(*, table: str, product: Product | None, output: Path | None, force: bool, width: int | None) -> int:
     if output:
-        check_file(output)
+        assert_takes_file(output, "-o")
     data, name = load(table)
     report = check_text(data, name, product)
     color = wants_color(sys.stdout)

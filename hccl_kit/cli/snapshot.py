@@ -24,11 +24,12 @@ from hccl_kit.base.arguments import Parser
 from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.errors import EXIT_CANNOT_RUN, EXIT_OK, KitError
 from hccl_kit.base.message import Message
+from hccl_kit.base.output_place import assert_free_files
 from hccl_kit.base.terminal import printable
 from hccl_kit.cli import complain, program
 from hccl_kit.cli.command import next_step
 from hccl_kit.cli.options import add_force, add_reach, add_timeout, path_with
-from hccl_kit.cli.output_files import OutputFile, check_new_file, write_files
+from hccl_kit.cli.output_files import OutputFile, write_files
 from hccl_kit.remote.probe import Reach
 from hccl_kit.snapshot.document import Snapshot, as_json
 from hccl_kit.snapshot.taking import mask_here, recording_of, snapshot_of, snapshot_over_ssh, this_node
@@ -73,8 +74,9 @@ def make_parser() -> Parser:
 
 
 def _snapshot(request: SnapshotRequest) -> int:
-    for path in filter(None, (request.output, request.raw)):
-        check_new_file(path, force=request.force)
+    for path, option in ((request.output, "-o"), (request.raw, "--raw")):
+        if path:
+            assert_free_files([path], option, force=request.force)
     snapshot = _all_servers(request) if request.ssh else _this_machine(request)
     if request.output:
         for line in write_files([OutputFile(request.output, as_json(snapshot))], force=request.force):

@@ -33,11 +33,11 @@ from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK, KitError
 from hccl_kit.base.extra import install_extra
 from hccl_kit.base.message import Message
+from hccl_kit.base.output_place import assert_free_files
 from hccl_kit.base.translation import translated
 from hccl_kit.base.wording import as_note
 from hccl_kit.cli import complain, program
 from hccl_kit.cli.options import add_reach, add_timeout, number, path_with
-from hccl_kit.cli.output_files import check_new_file
 from hccl_kit.cli.tables import needs_table, read_table
 from hccl_kit.remote.probe import Reach
 from hccl_kit.watch import live_dump, run_folder
@@ -122,7 +122,7 @@ def _interval(text: str) -> float:
 
 def _watch(request: WatchRequest) -> int:
     if request.html:
-        check_new_file(request.html, force=request.force)
+        assert_free_files([request.html], "--html", force=request.force)
     source = _source(request)
     if request.once or request.dump is not None or request.format == "json":
         job = source.look()

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import errno
-import os
 import re
-import stat
 from collections.abc import Iterable, Iterator
 from io import BufferedReader, FileIO
 from pathlib import Path
 
+from hccl_kit.base.bounded_file import NOT_REGULAR, open_regular
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
 from hccl_kit.base.translation import translated
-from hccl_kit.base.wording import system_reason
 from hccl_kit.diagnosis.known_lines import MAX_LINE, Explanation, explain_lines
-from hccl_kit.diagnosis.logs.sources import cannot_read
+from hccl_kit.diagnosis.logs.sources import cannot_read, why
 
 MAX_BYTES = 64 << 20
 """Bytes of a log that are read; `hccl-kit diagnose` reads larger ones."""
@@ -90,19 +88,11 @@ def _hint(suspects: list[Message]) -> Message:
 def open_log(path: Path) -> BufferedReader:
     """A regular file, open for reading. Raises KitError if it cannot be opened, or is anything else."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+        return opened(open_regular(path))
     except (OSError, ValueError) as error:
-        reason = system_reason(error) if isinstance(error, OSError) else str(error)
-        raise KitError(cannot_read(path, reason)) from error
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise KitError(
-            "diagnosis.not-regular",
-            "cannot read {path}: it is not a regular file",
-            fix="pipe it in: hccl-kit explain - < FILE",
-            path=path,
-        )
-    return opened(descriptor)
+        is_other = isinstance(error, OSError) and error.strerror == NOT_REGULAR
+        pipe = Message("diagnosis.not-regular.fix", "pipe it in: hccl-kit explain - < FILE") if is_other else None
+        raise KitError(cannot_read(path, why(error)), hint=pipe) from error
 
 
 def opened(descriptor: int, *, closes: bool = True) -> BufferedReader:

@@ -14,42 +14,23 @@ from hccl_kit import __version__
 from hccl_kit.base.message import Message
 from hccl_kit.base.translation import translated
 from hccl_kit.base.wording import as_note, clauses
-from hccl_kit.diagnosis.report.markup import element, policy
+from hccl_kit.diagnosis.report.markup import element, page
 from hccl_kit.diagnosis.report.markup import text as escaped
 from hccl_kit.runtime.pulse import Point
 from hccl_kit.watch.text import HEADINGS, STATES, UNSEEN, cells, headline, notes, rest, said, slowest
 from hccl_kit.watch.view import WatchedJob, WatchedRank, chosen, problems
 
-_LANGUAGE = Message("watch.html-language", "en")
 _STYLE = """
-:root { color-scheme: light dark; --ink: #1c2733; --pale: #5d6b7a; --paper: #fff; --line: #d3dae2; --bad: #c62828;
-  --one: #7aa5d2; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e6edf3; --pale: #9aa7b4; --paper: #12181f; --line: #35414d;
-  --bad: #ff7b72; --one: #4d7fb0; } }
-body { margin: 1.5rem auto; max-width: 1120px; padding: 0 1rem; font: 15px/1.5 system-ui, sans-serif; color: var(--ink);
-  background: var(--paper); }
+:root { --one: #7aa5d2; }
+@media (prefers-color-scheme: dark) { :root { --one: #4d7fb0; } }
 h1 { font-size: 1.3rem; overflow-wrap: anywhere; } h2 { font-size: 1.05rem; margin: 1.5rem 0 .3rem; }
-.bad { color: var(--bad); font-weight: 600; overflow-wrap: anywhere; }
-.scroll { overflow: auto; } table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-td, th { text-align: right; padding: .1rem .7rem .1rem 0; white-space: nowrap; } th { color: var(--pale); }
-tr.bad td { color: var(--bad); } code { font: 13px/1.4 ui-monospace, monospace; overflow-wrap: anywhere; }
-svg { max-width: 100%; height: auto; } svg text { font: 12px system-ui, sans-serif; fill: var(--pale); }
+.bad { overflow-wrap: anywhere; } .scroll { overflow: auto; } table { font-variant-numeric: tabular-nums; }
+td, th { text-align: right; padding: .1rem .7rem .1rem 0; white-space: nowrap; }
+tr.bad td { color: var(--bad); } code { overflow-wrap: anywhere; }
+svg { max-width: 100%; height: auto; } svg text { fill: var(--pale); }
 svg text.y { text-anchor: end; } svg .axis { stroke: var(--line); }
 svg polyline { fill: none; stroke: var(--one); stroke-width: 1.3; } svg polyline.slow { stroke: var(--bad);
   stroke-width: 2.2; }
-footer { margin-top: 2rem; color: var(--pale); font-size: .85rem; }
-"""
-_PAGE = """\
-<!DOCTYPE html>
-<html lang="{language}"><head><meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy}">{refresh}
-<meta name="viewport" content="width=device-width">
-<meta name="referrer" content="no-referrer">
-<title>{title}</title>
-<style>{style}</style></head>
-<body>
-{body}
-</body></html>
 """
 
 
@@ -78,14 +59,7 @@ def as_html(job: WatchedJob, *, again_in: float | None = None) -> str:
     again = "" if again_in is None else f'\n<meta http-equiv="refresh" content="{max(1, math.ceil(again_in))}">'
     state = UNSEEN if job.state == "unknown" else STATES[job.state]
     title = text(Message("watch.page-title", "{state}: {run}", state=state, run=job.run))
-    return _PAGE.format(
-        language=translated(_LANGUAGE),
-        policy=policy(_STYLE),
-        refresh=again,
-        title=title,
-        style=_STYLE,
-        body="\n".join(body),
-    )
+    return page(title, _STYLE, body, again)
 
 
 def _state_of_page(job: WatchedJob, again_in: float | None) -> str:

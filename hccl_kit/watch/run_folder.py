@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from hccl_kit.base.bounded_file import open_regular
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
 from hccl_kit.base.process_end import exit_code
@@ -256,13 +256,12 @@ def _script(attempt: Attempt) -> Script:
 def read_part(path: Path, at: int, size: int) -> bytes | None:
     """`size` bytes of a regular file from `at` on, from the end if that is negative; None if it cannot be read."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY | os.O_NOFOLLOW)
+        descriptor = open_regular(path, follows=False)
     except OSError:
         return None
     try:
-        status = os.fstat(descriptor)
-        start = max(0, status.st_size + at) if at < 0 else at
-        return os.pread(descriptor, size, start) if stat.S_ISREG(status.st_mode) else None
+        start = max(0, os.fstat(descriptor).st_size + at) if at < 0 else at
+        return os.pread(descriptor, size, start)
     except OSError:
         return None
     finally:

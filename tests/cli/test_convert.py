@@ -74,7 +74,7 @@ def test_a_warning_about_the_result_is_reported(desk: Path, capsys: pytest.Captu
         (("none.json", "--to", "1.0"), "cannot read none.json"),
         (("a3.json", "--to", "1.2"), "the table already is of version 1.2"),
         (("bad.json", "--to", "1.2"), "bad.json:1:1: HK001"),
-        (("a3.json", "--to", "1.0", "-o", "none/t.json"), "none is not a folder"),
+        (("a3.json", "--to", "1.0", "-o", "none/t.json"), "-o: the folder none does not exist"),
     ],
 )
 def test_a_misspelled_key_is_one_error(

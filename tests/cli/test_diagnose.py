@@ -136,7 +136,7 @@ def test_without_logs_the_last_run_of_this_folder_is_read(
         (["job.json"], "there is no hccl_logs/latest here"),
         (["job.json", "other.json", "plog-7_1.log"], "two rank tables: job.json, other.json; a job has one"),
         (["plog-7_1.log", "--html", "plog-7_1.log"], "--html 'plog-7_1.log' does not end in .html"),
-        (["plog-7_1.log", "--html", "no/such.html"], "no is not a folder"),
+        (["plog-7_1.log", "--html", "no/such.html"], "--html: the folder no does not exist"),
         (["plog-7_1.log", "--ssh"], "--ssh needs a rank table that lists the servers"),
         (["plog-7_1.log", "--remote-folder", "x"], "--ssh-option and --remote-folder need --ssh"),
         (["job.json", "--ssh", "--timeout", "0"], "--timeout must be greater than 0 seconds, got 0"),
@@ -188,7 +188,7 @@ def test_the_collected_archive_is_private_and_overwrites_nothing_unasked(
     assert (desk / "a.tar.gz").stat().st_mode & 0o777 == 0o600
     assert "wrote: a.tar.gz" in capsys.readouterr().err
     assert diagnose.main(["plog-7_1.log", "--collect", "a.tar.gz"]) == 2
-    assert "a.tar.gz exists" in capsys.readouterr().err
+    assert "a.tar.gz already exists" in capsys.readouterr().err
     assert diagnose.main(["plog-7_1.log", "--collect", "a.tar.gz", "--force"]) == 0
 
 

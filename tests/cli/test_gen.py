@@ -229,7 +229,7 @@ def test_invalid_usage_is_one_error(desk: Desk) -> None:
         (("--device_num", "[0,8)", "--inventory", "x", "--hccn-conf", "x"), "not allowed with argument"),
         (("--device_num", "[0,8)", "--hccn-conf", "none.conf"), "cannot read none.conf: No such file"),
         (("--device_num", "[0,8)", "--inventory", "none.yaml"), "cannot read none.yaml: No such file"),
-        (("--device_num", "[0,8)", "-o", "/dev/null/new"), "/dev/null is not a folder"),
+        (("--device_num", "[0,8)", "-o", "/dev/null/new"), "-o: cannot write into /dev/null: Not a directory"),
         (("--device_num", "[0,8)", "-o", "n" * 300), "File name too long"),
         (("--device_num", "[0,8)", "-o", ""), "argument -o/--output: '' is not a path"),
         (("--device_num", "[0,8)", "--inventory="), "argument --inventory: '' is not a path"),
@@ -268,7 +268,7 @@ def test_folder_whose_path_hccl_cannot_read_is_refused(desk: Desk) -> None:
 def test_folder_without_search_permission_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "closed" / "inside"
     assert main(["--device_num", "0", "--simulate", "-o", str(folder), "--", "true"]) == 2
-    assert capsys.readouterr().err == f"error: cannot write to {folder}: Permission denied\n"
+    assert capsys.readouterr().err == f"error: -o: cannot write into {folder}: Permission denied\n"
 
 
 def test_all_cards_without_an_address_are_one_error(desk: Desk) -> None:

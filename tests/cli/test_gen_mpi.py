@@ -189,7 +189,7 @@ def test_two_processes_on_one_server_are_refused(tmp_path: Path) -> None:
         (("--device_num", "[0,8]"), "HK401"),
         (("--device_num", "[0,8)", "--simulate"), "--mpi and --simulate are mutually exclusive"),
         (("--device_num", "[0,8)", "--"), "no command follows --"),
-        (("--device_num", "[0,8)", "-o", "/dev/null/new"), "/dev/null is not a folder"),
+        (("--device_num", "[0,8)", "-o", "/dev/null/new"), "-o: cannot write into /dev/null: Not a directory"),
     ],
 )
 def test_an_invalid_option_is_reported_once(tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:

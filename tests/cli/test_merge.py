@@ -194,7 +194,7 @@ def test_an_address_of_two_servers_is_refused_and_both_are_named(
         (("no*.json",), "no*.json contains no rank table"),
         (("empty",), "looked for empty/hccl_*.json"),
         (("hccl_2p_01_10.0.0.1.json",) * 2, "hccl_2p_01_10.0.0.1.json is listed twice"),
-        ((".", "-o", "none/t.json"), "none is not a folder"),
+        ((".", "-o", "none/t.json"), "-o: the folder none does not exist"),
     ],
 )
 def test_a_misspelled_key_is_one_error(
@@ -243,7 +243,7 @@ def test_files_of_a_folder_are_read_in_natural_order(desk: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("output", "error"), [("no/x.json", "no is not a folder"), ("folder", "folder is a folder, so the file")]
+    ("output", "error"), [("no/x.json", "-o: the folder no does not exist"), ("folder", "-o: folder is a folder")]
 )
 def test_the_output_path_is_checked_before_the_tables_are_read(
     desk: Path, output: str, error: str, capsys: pytest.CaptureFixture[str]

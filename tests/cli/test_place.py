@@ -104,7 +104,7 @@ def test_reads_an_inventory_and_node_names(desk: Path, capsys: pytest.CaptureFix
         (("t.json", "--color", "tensor"), "--color needs --svg FILE"),
         (("t.json", "--svg", "a.json"), "does not end in .svg"),
         (("t.json", "-o", "-"), "--output cannot be - (standard output)"),
-        (("t.json", "-o", "none/t.json"), "none is not a folder"),
+        (("t.json", "-o", "none/t.json"), "-o: the folder none does not exist"),
         (("t.json", "--nodes", "n[1-4]"), "--nodes needs --to"),
         (("t.json", "--to", "hypernode", "--tp", "2"), "--tp does not belong to --to hypernode"),
         (("t.json", "--to", "hypernode", "--nodes", "n[1-3]"), "--nodes names 3 nodes"),

@@ -81,7 +81,7 @@ def test_an_existing_drawing_is_refused_before_the_run(tmp_path: Path) -> None:
     (tmp_path / "a.svg").write_text("mine")
     done = run(table(tmp_path, 2), "--svg", tmp_path / "a.svg")
     assert (done.returncode, done.stdout) == (2, "")
-    assert "a.svg exists" in done.stderr
+    assert "a.svg already exists" in done.stderr
     assert (tmp_path / "a.svg").read_text() == "mine"
 
 

@@ -53,7 +53,7 @@ def test_a_file_that_cannot_be_read_or_written_is_exit_2(tmp_path: Path) -> None
     assert show("missing.json", cwd=tmp_path).returncode == 2
     done = show("t.json", "-o", "no/folder/t.svg", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "error: no/folder is not a folder\n  fix: mkdir -p no/folder\n"
+    assert done.stderr == "error: -o: the folder no/folder does not exist\n  fix: mkdir -p no/folder\n"
 
 
 def test_the_drawing_is_written_if_the_reader_of_the_output_ends(tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ def test_a_missing_folder_is_created(tmp_path: Path) -> None:
 def test_a_path_that_is_not_a_folder_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "job.json").write_text(text(2, 4))
     assert main([str(tmp_path / "job.json"), "-o", str(tmp_path / "job.json" / "new")]) == 2
-    assert capsys.readouterr().err == f"error: {tmp_path / 'job.json'} is not a folder\n"
+    assert capsys.readouterr().err == f"error: -o: cannot write into {tmp_path / 'job.json'}: Not a directory\n"
 
 
 def test_an_empty_folder_name_is_not_the_current_folder(

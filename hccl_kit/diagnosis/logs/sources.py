@@ -5,7 +5,6 @@ Links are not followed, and only regular files are opened (no pipe, device or so
 
 from __future__ import annotations
 
-import errno
 import os
 import re
 import stat
@@ -14,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path, PurePath
 from typing import NamedTuple
 
+from hccl_kit.base.bounded_file import NOT_REGULAR, PIPE_IT_IN, is_of_shell, open_regular
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
 from hccl_kit.base.wording import counted, system_reason
@@ -70,19 +70,10 @@ def listing(paths: Sequence[Path]) -> Listing:
 
 
 def _named(path: Path) -> Iterator[Given]:
-    if not (path.is_file() or _is_of_shell(path)):
-        raise KitError(
-            "diagnosis.no-plain-file",
-            "cannot read {path}: it is not a regular file",
-            fix="pipe it in: /dev/stdin",
-            path=path,
-        )
+    if not (path.is_file() or is_of_shell(path)):
+        raise KitError(cannot_read(path, NOT_REGULAR), hint=PIPE_IT_IN)
     state = path.stat()
     yield Given(path, state.st_size, state.st_mtime, False)
-
-
-def _is_of_shell(path: Path) -> bool:
-    return str(path) == "/dev/stdin" or str(path).startswith("/dev/fd/")
 
 
 def _in_folder(top: Path, notes: list[str]) -> Iterator[Given]:
@@ -141,13 +132,8 @@ def _in_folder(top: Path, notes: list[str]) -> Iterator[Given]:
 @contextmanager
 def opened(given: Given) -> Iterator[int]:
     """The descriptor of a file, open for reading. Raises OSError if it cannot be opened."""
-    flags = 0 if _is_of_shell(given.path) else os.O_NONBLOCK | os.O_NOCTTY
-    if given.is_found:
-        flags |= os.O_NOFOLLOW
-    descriptor = os.open(given.path, os.O_RDONLY | os.O_CLOEXEC | flags)
+    descriptor = open_regular(given.path, follows=not given.is_found)
     try:
-        if not _is_of_shell(given.path) and not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(errno.EINVAL, "it is not a regular file")
         yield descriptor
     finally:
         os.close(descriptor)

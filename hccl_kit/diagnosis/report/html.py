@@ -9,7 +9,7 @@ from hccl_kit.base.message import Message
 from hccl_kit.base.translation import translated
 from hccl_kit.diagnosis.moments import clock
 from hccl_kit.diagnosis.report import graph, timeline
-from hccl_kit.diagnosis.report.markup import element, policy, text
+from hccl_kit.diagnosis.report.markup import element, page, text
 from hccl_kit.diagnosis.report.names import full_name
 from hccl_kit.diagnosis.report.text import FIRST_FAULT, lines
 from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis
@@ -21,8 +21,6 @@ _TITLES = {
     "likely": Message("diagnosis.title-likely", "A first fault is likely"),
     "cannot_tell": Message("diagnosis.title-cannot-tell", "Cannot tell"),
 }
-_LANGUAGE = Message("diagnosis.html-language", "en")
-"""The value of the attribute lang."""
 _COLUMNS = (
     Message("diagnosis.column-time", "time"),
     Message("diagnosis.column-rank", "rank"),
@@ -30,22 +28,15 @@ _COLUMNS = (
     Message("diagnosis.column-where", "where"),
 )
 _STYLE = """
-:root { color-scheme: light dark; --ink: #1c2733; --pale: #5d6b7a; --paper: #fff; --line: #d3dae2; --box: #eef1f5;
-  --fault: #c62828; --wait: #2f6fad; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e6edf3; --pale: #9aa7b4; --paper: #12181f; --line: #35414d;
-  --box: #1e2731; --fault: #ff7b72; --wait: #79b8ff; } }
-body { margin: 2rem auto; max-width: 1120px; padding: 0 1rem; font: 15px/1.5 system-ui, sans-serif; color: var(--ink);
-  background: var(--paper); }
+:root { --box: #eef1f5; --wait: #2f6fad; }
+@media (prefers-color-scheme: dark) { :root { --box: #1e2731; --wait: #79b8ff; } }
 h1 { font-size: 1.4rem; } h2 { font-size: 1.1rem; margin-top: 2rem; }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: .3rem 1rem; }
 dt { color: var(--pale); } dd { margin: 0; overflow-wrap: anywhere; grid-column: 2; }
-.fault { color: var(--fault); font-weight: 600; }
 .scroll { overflow: auto; max-height: 75vh; border: 1px solid var(--line); border-radius: 6px; padding: .5rem; }
-table { border-collapse: collapse; width: 100%; } td, th { text-align: left; padding: .15rem .8rem .15rem 0;
+table { width: 100%; } td, th { text-align: left; padding: .15rem .8rem .15rem 0;
   vertical-align: top; } td { overflow-wrap: anywhere; } td:first-child { min-width: 10ch; }
-th { color: var(--pale); font-weight: normal; }
-code { font: 13px/1.4 ui-monospace, monospace; }
-svg text { font: 12px system-ui, sans-serif; fill: var(--ink); }
+th { font-weight: normal; } svg text { fill: var(--ink); }
 #timeline { position: relative; padding-top: 22px; font-size: 12px; }
 #timeline .row { display: flex; } #timeline .row span { flex: none; width: 270px; overflow-wrap: anywhere; }
 #timeline svg { flex: 1; margin-right: 70px; height: 20px; overflow: visible; }
@@ -53,11 +44,10 @@ svg text { font: 12px system-ui, sans-serif; fill: var(--ink); }
 #timeline line { stroke: var(--line); } #timeline circle { fill: var(--wait); stroke: var(--paper); }
 #timeline .count { font-size: 10px; paint-order: stroke; stroke: var(--paper); stroke-width: 3px; }
 #timeline text { fill: var(--pale); } #timeline .none { font-style: italic; } .ticks text { text-anchor: middle; }
-#timeline .culprit circle { fill: var(--fault); } #timeline .culprit span { color: var(--fault); font-weight: 600; }
-svg .culprit text { fill: var(--fault); font-weight: 600; }
-svg .box rect { fill: var(--box); stroke: var(--line); } svg .culprit rect { stroke: var(--fault); stroke-width: 2; }
+#timeline .culprit circle { fill: var(--bad); } #timeline .culprit span { color: var(--bad); font-weight: 600; }
+svg .culprit text { fill: var(--bad); font-weight: 600; }
+svg .box rect { fill: var(--box); stroke: var(--line); } svg .culprit rect { stroke: var(--bad); stroke-width: 2; }
 svg .edge { fill: none; stroke: var(--wait); } svg .arrow { fill: var(--wait); }
-footer { margin-top: 2rem; color: var(--pale); font-size: .85rem; }
 @media (max-width: 1100px) { .ticks g:nth-child(even) { display: none; } }
 @media (max-width: 700px) { dl { display: block; } table, tbody, tr, td { display: block; } th { display: none; }
   tr { border-bottom: 1px solid var(--line); padding: .3rem 0; } td { padding: 0; }
@@ -65,19 +55,6 @@ footer { margin-top: 2rem; color: var(--pale); font-size: .85rem; }
   #timeline svg, #timeline svg.ticks { left: 0; width: 100%; margin: 0; display: block; }
   .ticks g:not(:first-child, :last-child) { display: none; }
   .ticks g:first-child text { text-anchor: start; } .ticks g:last-child text { text-anchor: end; } }
-"""
-
-
-_PAGE = """\
-<!DOCTYPE html>
-<html lang="{language}"><head><meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<meta name="viewport" content="width=device-width">
-<title>hccl-kit diagnose</title>
-<style>{style}</style></head>
-<body>
-{body}
-</body></html>
 """
 
 
@@ -93,7 +70,7 @@ def as_html(diagnosis: Diagnosis) -> str:
         *_section(Message("diagnosis.section-evidence", "Evidence"), _evidence(diagnosis)),
         element("footer", f"hccl-kit {text(__version__)} diagnose"),
     ]
-    return _PAGE.format(language=translated(_LANGUAGE), policy=policy(_STYLE), style=_STYLE, body="\n".join(body))
+    return page("hccl-kit diagnose", _STYLE, body)
 
 
 def _answer(diagnosis: Diagnosis) -> Iterable[str]:
@@ -101,7 +78,7 @@ def _answer(diagnosis: Diagnosis) -> Iterable[str]:
         if value:
             is_fault = heading == FIRST_FAULT
             yield element("dt", translated(heading)) if heading else ""
-            yield element("dd", text(translated(value)), **({"class_": "fault"} if is_fault else {}))
+            yield element("dd", text(translated(value)), **({"class_": "bad"} if is_fault else {}))
 
 
 def _section(title: str, inner: str) -> list[str]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import io
 import os
-import stat
 import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from hccl_kit.base.bounded_file import open_regular
 from hccl_kit.ocr.data.samples import BadSampleError, Sample
 
 MAX_PIXELS = 1 << 26
@@ -65,13 +65,8 @@ def open_image(sample: Sample) -> Iterator[tuple[BinaryIO, int]]:
         yield io.BytesIO(data), len(data)
         return
     try:
-        # Without O_NONBLOCK, opening a named pipe waits for a writer; it has no effect on a regular file.
-        flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-        with os.fdopen(os.open(sample.path, flags), "rb") as file:
-            status = os.fstat(file.fileno())
-            if not stat.S_ISREG(status.st_mode):
-                raise BadSampleError("not a regular file")
-            yield file, status.st_size
+        with os.fdopen(open_regular(sample.path), "rb") as file:
+            yield file, os.fstat(file.fileno()).st_size
     except OSError as error:
         raise BadSampleError(str(error.strerror or error)) from error
     except ValueError as error:  # a path with a zero byte

@@ -33,7 +33,7 @@ def shown(page: Page, diagnosis: Diagnosis, folder: Path, *, dark: bool = False)
 @needs_browser
 def test_the_page_shows_fault_graph_timeline_and_evidence(page: Page, tmp_path: Path) -> None:
     path = shown(page, port_taken(), tmp_path)
-    assert page.value("document.querySelector('dd.fault').textContent").startswith(
+    assert page.value("document.querySelector('dd.bad').textContent").startswith(
         "rank 27 (10.0.0.4, card 3), 2025-11-20 21:37:51"
     )
     assert page.count("#timeline .row") == 32
@@ -51,7 +51,7 @@ def test_the_page_shows_fault_graph_timeline_and_evidence(page: Page, tmp_path: 
 def test_hostile_strings_are_escaped(page: Page, tmp_path: Path) -> None:
     path = shown(page, hostile(), tmp_path)
     assert page.count("script") == 0
-    assert page.value("document.querySelector('dd.fault').textContent").count("<script>alert(1)</script>") == 3
+    assert page.value("document.querySelector('dd.bad').textContent").count("<script>alert(1)</script>") == 3
     assert page.requests == [path.as_uri()]
     assert page.complaints == []
     assert page.value("/[\\x00-\\x08\\x1b\\u202e]/.test(document.documentElement.outerHTML)") is False

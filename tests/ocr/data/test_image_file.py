@@ -105,7 +105,7 @@ def test_a_pipe_without_a_writer_does_not_block(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.png")
     command = [sys.executable, "-c", READ, str(tmp_path / "pipe.png")]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=120)
-    assert done.stdout == "[0.0]\nnot a regular file\n"
+    assert done.stdout == "[0.0]\nit is not a regular file\n"
 
 
 @pytest.mark.parametrize(

@@ -148,7 +148,7 @@ def test_images_have_the_size_limit_of_the_pipeline(network: nn.Cell, tmp_path: 
     samples = [TextLine(path) for path in find_images([tmp_path])]
     found = list(predict.read_lines(predict.inference_of(small), network, samples))
     assert "an image of 20 x 10 pixels; accepted: up to 199" in (found[0].error or "")
-    assert found[1].error == "not a regular file"
+    assert found[1].error == "it is not a regular file"
     with pytest.raises(BadSampleError, match="20 x 10 pixels"):
         predict.page_image(small, tmp_path / "a.png")
     predict.write_lines(tmp_path / "out.png", found, small)
