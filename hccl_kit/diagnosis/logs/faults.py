@@ -43,7 +43,8 @@ CONSEQUENCES = (
         "a task did not finish in time",
     ),
     Consequence(
-        r"client socket has (?:timed out|failed)|[0-9] clients joined|CCL communicator and retrieving",
+        r"client socket has (?:timed out|failed)|[0-9] clients joined|CCL communicator and retrieving"
+        r"|RendezvousTimeoutError",
         "torch's store waited for other processes",
     ),
     Consequence(
