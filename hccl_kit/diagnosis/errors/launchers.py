@@ -112,6 +112,7 @@ cause: a scheduler, a user or another launcher killed it
             r"\bexit(?:ed)?(?: with)?(?: exit)? code:? 137\b",
             r"\bexitCode: ?137\b",
             r"\b(?:exited|died|failed|ended|terminated)\b[^\n]{0,40}?\bcode -9\b",
+            r"\bexits with return code = -9\b",
             r"failed \(exitcode: -9\) local_rank: (?P<local>[0-9]{1,6}) \(pid: (?P<pid>[0-9]{1,9})\)",
             _ROOT_CAUSE + r"[^\n]{0,200}?exitcode *: -9\b(?: \(pid:"
             r" (?P<pid>[0-9]{1,9})\))?",
@@ -200,6 +201,39 @@ fix: find the rank that waits for no other: hccl-kit diagnose LOGS
         ),
         fact=_hang,
     ),
+    known(r"""result vague
+DeepSpeed's launcher saw a process of its host end; the output of that process, above, has the cause
+line: \bexits with return code = (?P<code>-?[0-9]{1,3})\b
+example: [2025-11-03 10:11:46,347] [ERROR] [launch.py:322:sigkill_handler] ['python'] exits with return code = 1
+says: its exit code is {code}: 1 is a Python error, a negative one a signal
+cause: an error of that process
+apart: the first traceback above it; `Killing subprocess` is what the launcher does to the others
+fix: correct what the output of that process shows
+"""),
+    known(r"""symptom
+torchrun was ended from outside: by a scheduler, a user or a terminal, not by an error of a rank
+line: Received (?:Signals\.)?(?P<signal>[A-Z0-9]{1,8}) death signal, shutting down workers
+line: SignalException: Process (?P<pid>[0-9]{1,10}) got signal: (?P<signal>[0-9]{1,2})\b
+example: W1103 10:11:45.1 7 torch/distributed/elastic/agent/server/api.py:719] Received 15 death signal, shutting down
+    workers
+says: it got signal {signal}: 1 is SIGHUP, 2 is Ctrl-C, 15 is SIGTERM
+cause: SIGTERM: the time limit or a preemption of the scheduler, an eviction of the pod, scancel or kill
+cause: SIGHUP: the ssh session or the terminal was closed; nohup does not help, because torchrun takes the signal itself
+apart: the last lines of the scheduler: sacct -j JOB, or kubectl describe pod POD
+fix: SIGHUP: start it in tmux, or with setsid; SIGTERM: ask the scheduler for more time, and write checkpoints
+"""),
+    known(r"""cause
+Slurm ended the job or a step of it; the reason is at the end of the line
+line: \*\*\* (?:JOB|STEP) (?P<job>\S{1,40}) ON \S{1,255} CANCELLED AT \S{1,40} DUE TO (?P<why>TIME LIMIT|PREEMPTION
+    |JOB REQUEUE|NODE FAILURE)
+example: slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2025-11-03T10:11:46 DUE TO TIME LIMIT ***
+says: job or step {job}: {why}
+cause: TIME LIMIT: the job takes longer than its --time, or a rank hangs: then its last step is long before this line
+cause: PREEMPTION, JOB REQUEUE: another job took its nodes
+cause: NODE FAILURE: a node stopped answering Slurm; `srun: error: Node failure on` names it
+apart: sacct -j JOB --format JobID,State,ExitCode,Start,End; the time of the last step of each rank
+fix: TIME LIMIT: raise --time and go on from a checkpoint; NODE FAILURE: exclude that node (sbatch --exclude)
+"""),
     known("""result
 Slurm saw a task end
 example: srun: error: n1: task 3: Exited with exit code 2

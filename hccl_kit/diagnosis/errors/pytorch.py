@@ -102,6 +102,7 @@ line: client socket has timed out after (?P<millis>[0-9]{1,9}) ?ms while trying 
 line: waiting for clients\. (?P<came>[0-9]{1,6})/(?P<needed>[0-9]{1,6}) clients joined
 line: \[c10d\] The server socket on (?P<keys>\S{1,80}) has timed out, will retry
 line: client socket has failed
+line: \bRendezvousTimeoutError\b
 example: torch.distributed.DistStoreError: Timed out after 601 seconds waiting for clients. 1/8 clients joined.
 says: {came} of {needed} processes joined within {seconds} s
 says: it waited {millis} ms for {keys}
@@ -148,6 +149,17 @@ cause: a process of an earlier job still runs
 cause: two jobs of this host use the same MASTER_PORT
 apart: ss -ltnp | grep PORT
 fix: end the earlier job, or set another MASTER_PORT on all ranks
+"""),
+    known(r"""symptom in_output
+gloo could not connect to a process in time
+line: gloo/rendezvous/context\.cc:[0-9]{1,5}\] [Cc]onnect timeout(?: \[(?P<ip>[0-9a-fA-F.:]{3,45})\]:(?P<port>
+    [0-9]{1,5}))?
+example: RuntimeError: [../third_party/gloo/gloo/rendezvous/context.cc:113] Connect timeout [10.0.0.2]:34567
+says: it is {ip}, port {port}
+cause: that process ended, or hangs before it joins the group
+cause: the hosts use interfaces that do not reach each other
+apart: the log of that process; from this host: nc -vz IP PORT; ip -br address on both
+fix: correct what the log of that process shows; set GLOO_SOCKET_IFNAME to the interface that the hosts share
 """),
     known("""cause in_output
 torch's store could not listen on its port: another process of this host uses it

@@ -57,6 +57,7 @@ _TOTAL = re.compile(r"total connected num is ?\[([0-9]{1,8})\]")
 _NEEDED = re.compile(r"need connect rankNum is ?\[([0-9]{1,8})\]")
 _LIST = re.compile(r"connected rankinfo ?\[LINE ([0-9]{1,6})\] ?:(?P<ranks>(?: {0,2}\[[0-9]{1,16}\][,;]?){1,64})")
 _ELASTIC_TIME = re.compile(r"^ *time *: ?(?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2})_(?P<clock>[0-9]{2}:[0-9]{2}:[0-9]{2})")
+_ELASTIC_HOST = re.compile(r"^ *host *: ?(?P<host>\S{1,255})")
 _ELASTIC = re.compile(r"^ *rank *: ?(?P<rank>[0-9]{1,8}) \(local_rank: ?[0-9]{1,6}\)")
 _MPI = re.compile(r"^ *Process name: \[|\bprocess rank [0-9]{1,8} with PID .{1,300} exited on$")
 _EXIT_CODE = re.compile(
@@ -96,6 +97,10 @@ class Assembler:
         self._elastic: tuple[int, int] | None = None
         self._is_root = False
         self._elastic_time: float | None = None
+        self._elastic_host: str | None = ""
+        self._summaries: dict[str, int] = {}
+        self.earlier = 0
+        """Lines at the start of the file that are of earlier runs: torchrun writes one summary on each host."""
         self._ranks: dict[tuple[str | None, int], int] = {}
         self._waiting: tuple[int, int | None] | None = None
 
@@ -111,7 +116,7 @@ class Assembler:
                 self._ranks.setdefault((record.origin.server, record.pid), record.origin.rank)
             self._take(line.number, record)
         self._noted += self._tracebacks.finished(line.number - AWAITED)
-        return bool(self._tracebacks.is_open or self._elastic or self._connected.is_open)
+        return bool(self._tracebacks.is_open or self._elastic or self._elastic_host is None or self._connected.is_open)
 
     def end(self) -> list[Noted]:
         """All that was noted, in the order of lines."""
@@ -125,7 +130,8 @@ class Assembler:
         self._noted += self._tracebacks.finished()
         telling = set(map(who, self._noted))
         self._noted += (noted for process, noted in self._located.items() if process in telling)
-        return sorted(map(self._with_rank, self._noted), key=lambda noted: noted.line)
+        of_run = (noted for noted in self._noted if noted.line > self.earlier)
+        return sorted(map(self._with_rank, of_run), key=lambda noted: noted.line)
 
     def _with_rank(self, noted: Noted) -> Noted:
         """With the rank that another line names for the same process."""
@@ -191,9 +197,12 @@ class Assembler:
         The block of the rank that torchrun saw end first comes last, after a heading. Open MPI names that one only.
         """
         text = without_prefix(record.text)
+        if self._elastic_host is None:
+            self._elastic_host = host["host"] if (host := _ELASTIC_HOST.match(text)) else ""
         if ROOT in text:
             self._is_root, self._elastic_time = True, None
         elif ended := _ELASTIC_TIME.match(text):
+            self._elastic_host = None
             self._elastic_time = time_of(f"{ended['date']} {ended['clock']}", None, None)
         elif (block := _ELASTIC.match(text)) or _MPI.search(text):
             ended_rank = rank(block["rank"]) if block else record.origin.rank
@@ -207,6 +216,9 @@ class Assembler:
             fact = fact._replace(is_first=self._is_root)
             noted = self._note(line, record, fact)._replace(pid=number(exit_code["pid"]))
             self._noted.append(noted._replace(time=self._elastic_time or noted.time))
+            if self._is_root and self._elastic_host:
+                self.earlier = max(self.earlier, self._summaries.get(self._elastic_host, 0))
+                self._summaries[self._elastic_host] = line
             self._elastic, self._is_root, self._elastic_time = None, False, None
         elif self._elastic and line - self._elastic[0] > 8:
             self._elastic = None

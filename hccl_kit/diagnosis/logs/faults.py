@@ -43,7 +43,8 @@ CONSEQUENCES = (
         "a task did not finish in time",
     ),
     Consequence(
-        r"client socket has (?:timed out|failed)|[0-9] clients joined|CCL communicator and retrieving",
+        r"client socket has (?:timed out|failed)|[0-9] clients joined|CCL communicator and retrieving"
+        r"|RendezvousTimeoutError",
         "torch's store waited for other processes",
     ),
     Consequence(
@@ -58,8 +59,8 @@ CONSEQUENCES = (
     ),
     Consequence(
         r"Connection (?:closed|reset) by peer|got 0 bytes|Broken pipe|SignalException"
-        r"|KeyboardInterrupt|received signal|Signals\.SIG|SIGTERM|gloo.{0,200}(?:Timed out|timed out|closed)|EOFError"
-        r"|ConnectionResetError|BrokenPipeError|EngineDeadError|EngineCore|cancelled"
+        r"|KeyboardInterrupt|received signal|Signals\.SIG|SIGTERM|gloo.{0,200}(?:[Tt]imed out|closed|onnect timeout)"
+        r"|EOFError|ConnectionResetError|BrokenPipeError|EngineDeadError|EngineCore|cancelled"
         r"|(?<!aicpu )executor .{0,40}(?:died|failed)",
         "the program was ended, or lost the connection to another one",
     ),

@@ -126,6 +126,15 @@ def read_log(log: Log) -> Found:
                 number=scanned.left_out,
             )
         )
+    if assembler.earlier:
+        notes.append(
+            Message(
+                "diagnosis.earlier-lines",
+                "{file} has the output of several runs: its first {number} lines are of earlier ones",
+                file=log.name,
+                number=assembler.earlier,
+            )
+        )
     head, tail = _edges(scanned)
     cut = counted.cut or _without_end(counted) or _empty(process, counted)
     has_error = any(record.level == "ERROR" for line in (*head, *tail) for record in records(line)) or ends_open(tail)

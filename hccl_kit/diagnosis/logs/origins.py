@@ -64,9 +64,14 @@ PREFIXES = (
         "INFO 10-11 11:32:59 [x.py:3] text",
     ),
     Form(
-        r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,9})?(?:Z|[+-][0-9]{2}:[0-9]{2}) ",
-        "2026-11-27T23:22:05.31Z text",
-    ),  # docker and kubectl logs --timestamps
+        r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,9})?(?:Z|[+-][0-9]{2}:[0-9]{2}) "
+        r"(?:std(?:out|err) [FP] )?",
+        "2026-11-27T23:22:05.31Z stderr F text",
+    ),  # docker and kubectl logs --timestamps; the files of a pod on its node
+    Form(
+        r"[A-Z][a-z]{2} [ 0-9][0-9] [0-9:]{8} [\w.-]{1,100} [\w.@/-]{1,60}\[[0-9]{1,10}\]: ",
+        "Nov 03 10:11:45 n1 torchrun[4711]: text",
+    ),  # journalctl; the pid is that of the service
     Form(r"[\w./~-]{1,200}:[0-9]{1,9}: ?", "run/rank_1.log:17:text"),  # grep
     Form(
         r"\[(?:[\w.-]{1,100}[@,])?[0-9]{1,10},(?P<rank>[0-9]{1,8})\](?:<std(?:out|err|diag)>)?: ?",
@@ -85,7 +90,7 @@ PREFIXES = (
         rf"(?P<server>(?:worker|node|host)-?[0-9]{{1,6}}|{_IPV4}): ", "worker-1: text", Origin(server="worker-1")
     ),  # DeepSpeed, pdsh
     Form(r"[a-z][\w-]{0,62}[0-9]: ", "n12: text"),
-    Form(r"[0-9]{1,6}: (?=\S)", "3: text"),  # srun --label, or a numbered list
+    Form(r"[0-9]{1,6}: (?=\S|  )", "3: text"),  # srun --label, or a numbered list
 )
 IN_TEXT = (
     Form(

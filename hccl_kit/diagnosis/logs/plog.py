@@ -8,6 +8,7 @@ own lines are `[TIME] [PID] [THREAD] [COMPONENT] [LEVEL] [FILE-LINE] : [CODE] te
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -82,6 +83,13 @@ def records(line: str, *, is_whole: bool = True) -> Iterator[Record]:
     `is_whole` is False for the end of a file that may have been cut there: then only the text up to the last closing
     bracket counts, since a number before the cut may lack digits.
     """
+    if "\r" in line:  # a progress bar, of which the first and the last state are read
+        states = line.split("\r")
+        for state in dict.fromkeys((states[0], states[-1])):
+            yield from records(state, is_whole=is_whole or state is not states[-1])
+        return
+    if line.startswith(_DOCKER):
+        line = _text_of_docker(line)
     if "\x1b" in line:
         line = _COLOR.sub("", line)
     if not is_whole:
@@ -120,6 +128,17 @@ def _with_header(text: str, is_whole: bool) -> Record:
         text[end : end + MAX_TEXT],
         is_whole=is_whole and len(text) - end <= MAX_TEXT,
     )
+
+
+_DOCKER = '{"log":"'
+"""How a line begins in the files of docker's driver json-file."""
+
+
+def _text_of_docker(line: str) -> str:
+    try:
+        return str(json.loads(line)["log"]).rstrip("\r\n")
+    except ValueError:  # cut
+        return line
 
 
 _COLOR = re.compile(r"\x1b\[[0-9;]{0,20}[mK]")

@@ -9,6 +9,7 @@ import re
 from bisect import bisect_left
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from itertools import islice
 from typing import NamedTuple
 
@@ -114,7 +115,15 @@ def scan(pieces: Iterable[bytes], search: Search, take: Callable[[Line], bool]) 
 
 
 def _line(number: int, text: bytes, *, is_whole: bool) -> Line:
-    return Line(number, text.decode("utf-8", "replace").rstrip("\r"), is_whole and len(text) < MAX_LINE)
+    return Line(number, decoded(text).rstrip("\r"), is_whole and len(text) < MAX_LINE)
+
+
+def decoded(text: bytes) -> str:
+    """A line as text: UTF-8, or else the encoding of Chinese systems; what is neither is replaced."""
+    for encoding in ("utf-8", "gb18030"):
+        with suppress(UnicodeDecodeError):
+            return text.decode(encoding)
+    return text.decode("utf-8", "replace")
 
 
 def _next(order: list[int], low: int, default: int) -> int:

@@ -37,6 +37,10 @@ _LIBRARY = re.compile(r"(?:site|dist)-packages/|/lib/python[0-9.]{1,5}/|^<")
 """Files that are not the user's own code."""
 _WAITS = re.compile(r"/torch/(?:distributed|autograd)/|/torch_npu/|/mindspore/(?:common|communication|ops)/")
 """Files of frameworks in which a rank may wait for others."""
+_REQUEST = re.compile(r"/uvicorn/protocols/|/entrypoints/(?:\w+/){0,4}serving\w*\.py$")
+"""Files of servers through which each request goes: its error does not end the server.
+
+Paths of encode/uvicorn and vllm-project/vllm, read in November 2026."""
 _RULE = re.compile(r"[-=]{4,}$")
 
 Who = tuple[int | None, int | None, str | None]
@@ -61,7 +65,8 @@ def _text(line: str) -> str:
 class _Traceback(NamedTuple):
     """A traceback from its first line on: the last frame of the user's own code, then the exception as far as it is.
 
-    `is_group`: it is a group of exceptions, whose first one is awaited. `waits`: see Fault.
+    `is_group`: it is a group of exceptions, whose first one is awaited. `is_request`: it is of a request to a server,
+    which goes on. `waits`: see Fault.
     """
 
     line: int
@@ -70,11 +75,14 @@ class _Traceback(NamedTuple):
     raised: Noted | None = None
     headings: tuple[str, ...] = ()
     is_group: bool = False
+    is_request: bool = False
 
     def below(self, text: str) -> _Traceback:
         """The traceback with a further frame."""
         frame = _FRAME.match(text)
         assert frame is not None
+        if _REQUEST.search(frame["file"]):
+            return self._replace(is_request=True)
         if _LIBRARY.search(frame["file"]):
             return self._replace(waits=self.waits or _WAITS.search(frame["file"]) is not None)
         return self._replace(frame=f"{PurePath(frame['file']).name}:{frame['line']}", waits=False)
@@ -160,7 +168,7 @@ class Tracebacks:
     def _close(self, process: Who) -> None:
         """End a traceback: the exception has the message that follows it."""
         traceback = self._open.pop(process, None)
-        if traceback is None or traceback.raised is None:
+        if traceback is None or traceback.raised is None or traceback.is_request:
             return
         fault = traceback.raised.fact
         assert isinstance(fault, Fault)

@@ -27,19 +27,26 @@ from hccl_kit.diagnosis.facts import MAX_RANK, LogFile, Process
 _LAYOUT = re.compile(
     r"debug|run|security|operation|plog|device-[0-9]{1,6}|process_log|ascend|logs?|ascend_logs?|(?:attempt|restart)_[0-9]{1,4}"
 )
+_ATTEMPT = re.compile(r"attempt_[0-9]{1,4}")
 _ARCHIVE = re.compile(r"(.+?)(?:\.tar|\.tgz|\.txz|\.zip)(?:\.[a-z0-9]{2,3})?")
 _PID = re.compile(r"(?:plog|device)-(?:parser-)?([0-9]{1,10})[_-][0-9]{1,20}\.log(?:\.(?:gz|xz))?")
 _RANK = re.compile(
     r"(?:rank_|worker_|step_|error_|facts_|rank-)([0-9]{1,8})(?:\.(?:log|json|jsonl|out|err|txt))?(?:\.1)?(?:\.(?:gz|xz))?"
 )
 
+_OF_MPI = re.compile(r"rank\.([0-9]{1,8})/std(?:out|err)")
+"""mpirun --output-filename FOLDER: FOLDER/1/rank.0/stdout (Open MPI 4.1.4, open-mpi/ompi 7095 and 11032)."""
+
 
 def process_of(path: PurePath) -> Process:
     """The process of the log at an absolute `path`. Its worker is still a whole path; `short_names` shortens it."""
     folders = [_without_suffix(part) for part in path.parts[:-1]]
+    if folders[-1].isdecimal() and len(folders) > 1 and _ATTEMPT.fullmatch(folders[-2]):
+        folders[-1] = f"local_rank_{folders[-1]}"
     while len(folders) > 2 and _LAYOUT.fullmatch(folders[-1]):
         folders.pop()
-    pid, rank = _PID.fullmatch(path.name), _RANK.fullmatch(path.name)
+    pid = _PID.fullmatch(path.name)
+    rank = _RANK.fullmatch(path.name) or _OF_MPI.fullmatch("/".join(path.parts[-2:]))
     number = int(rank[1]) if rank else MAX_RANK
     return Process(str(PurePath(*folders)), int(pid[1]) if pid else None, number if number < MAX_RANK else None)
 

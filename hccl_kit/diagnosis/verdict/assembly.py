@@ -18,6 +18,7 @@ from hccl_kit.diagnosis.verdict.identities import (
     is_screen,
     latest,
     may_be_of_another_run,
+    seen_to_end,
     with_known_ends,
     with_lines_of_cards,
     with_records,
@@ -80,7 +81,8 @@ def assemble(evidence: Evidence, table: RankTable | None = None) -> Job:
         replaced += [rank.process for rank in ranks]
         ranks = []
     ranks = with_known_ends(with_screens(ranks, screens, unknown))
-    ranks = with_records(eliminated(with_lines_of_cards(ranks, launcher), size), recorded.ranks)
+    ranks = seen_to_end(eliminated(with_lines_of_cards(ranks, launcher), size), launcher)
+    ranks = with_records(ranks, recorded.ranks)
     left_out = frozenset((*old, *replaced))
     ranks.sort(key=lambda rank: (rank.number is None, rank.number or 0, rank.process.worker, rank.process.pid or 0))
     return Job(

@@ -5,8 +5,20 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
+from signal import SIGTERM
 
-from hccl_kit.diagnosis.facts import Card, Connected, Event, Joined, Located, NeverConnected, Process, Progress
+from hccl_kit.diagnosis.facts import (
+    Card,
+    Connected,
+    Event,
+    Exited,
+    Fault,
+    Joined,
+    Located,
+    NeverConnected,
+    Process,
+    Progress,
+)
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect
 from hccl_kit.diagnosis.verdict.job import Rank, stated
 from hccl_kit.diagnosis.verdict.records import Record
@@ -132,6 +144,24 @@ def eliminated(ranks: list[Rank], size: int | None) -> list[Rank]:
     if len(left) != 1:
         return ranks
     return [_numbered(rank, left.copy().pop()) if rank is nameless[0] else rank for rank in ranks]
+
+
+def seen_to_end(ranks: list[Rank], launcher: Iterable[Event]) -> list[Rank]:
+    """The ranks; the only error of lines that name no rank is that of the only rank that launchers saw end first.
+
+    An exception gives an exit code. Slurm names none as the first; what it names may be a node of torchrun.
+    """
+    nameless = (rank for rank in ranks if rank.number is None and rank.process.pid is None)
+    errors = [(rank, error.fact) for rank in nameless for error in rank.errors if isinstance(error.fact, Fault)]
+    errors = [(rank, error) for rank, error in errors if not error.is_symptom]
+    ends = [event.fact for event in launcher if isinstance(event.fact, Exited)]
+    ends = [end for end in ends if not end.by_launcher and end.signal != SIGTERM]
+    ends = [end for end in ends if end.is_first] or ends
+    if len(errors) != 1 or len({end.rank for end in ends}) != 1 or any(rank.number == ends[0].rank for rank in ranks):
+        return ranks
+    failed, error = errors[0]
+    is_one = ends[0].code if error.module == "PYTHON" else ends[0].signal
+    return [_numbered(rank, ends[0].rank) if is_one and rank is failed else rank for rank in ranks]
 
 
 def with_records(ranks: Iterable[Rank], by_number: Mapping[int, tuple[Process, Record]]) -> list[Rank]:

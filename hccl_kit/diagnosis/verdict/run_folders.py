@@ -20,7 +20,9 @@ _NOTES = re.compile(r"launcher_[0-9]{1,8}|facts_[0-9]{1,8}\.jsonl")
 _OF_RANK = re.compile(r"(?:step|error|rank|worker)_[0-9]{1,8}(?:\.json|\.log)?")
 _NAME = re.compile(r"(?:[0-9]{8}-[0-9]{6}-|slurm-[0-9]).*")
 """Of a folder that a launcher makes: its time and what makes it unique, or the job of Slurm."""
-_RESTART = re.compile(r"restart_[0-9]{1,7}")
+_RESTART = re.compile(r"(?:restart|attempt)_[0-9]{1,7}")
+_OF_TORCHRUN = re.compile(r"attempt_[0-9]{1,7}/[0-9]{1,4}/[^/]+")
+"""LOG_DIR/RUN/attempt_N/LOCAL_RANK/stderr.log: a folder for each start, with one for each rank of the server."""
 
 
 class Start(NamedTuple):
@@ -43,7 +45,7 @@ def of_last_run(evidence: Evidence) -> tuple[Evidence, frozenset[Process]]:
 
     def is_left_out(file: str) -> bool:
         path = PurePath(file)
-        return path.parent in folders or not whole.isdisjoint(path.parents)
+        return _folder(path) in folders or not whole.isdisjoint(path.parents)
 
     files = tuple(file for file in evidence.files if not is_left_out(file.file))
     events = tuple(event for event in evidence.events if not is_left_out(event.place.file))
@@ -59,10 +61,21 @@ def _starts(evidence: Evidence) -> list[Start]:
     files: dict[PurePath, set[str]] = defaultdict(set)
     for name in (*(file.file for file in evidence.files), *(event.place.file for event in evidence.events)):
         path = PurePath(name)
-        if _NOTES.fullmatch(path.name) or (_OF_RANK.fullmatch(path.name) and _NAME.fullmatch(_run(path.parent).name)):
+        if _is_of_torchrun(path):
+            files[_folder(path)].add(str(path.parents[2] / path.parent.name / path.name))
+        elif _NOTES.fullmatch(path.name) or (_OF_RANK.fullmatch(path.name) and _NAME.fullmatch(_run(path.parent).name)):
             files[path.parent].add(path.name)
-    events = grouped((PurePath(event.place.file).parent, event) for event in evidence.events)
+    events = grouped((_folder(PurePath(event.place.file)), event) for event in evidence.events)
     return [_start(folder, names, events.get(folder, ())) for folder, names in files.items()]
+
+
+def _is_of_torchrun(path: PurePath) -> bool:
+    return _OF_TORCHRUN.fullmatch("/".join(path.parts[-3:])) is not None
+
+
+def _folder(path: PurePath) -> PurePath:
+    """The folder of the start that a file is of."""
+    return path.parents[1] if _is_of_torchrun(path) else path.parent
 
 
 def _start(folder: PurePath, files: Set[str], events: Iterable[Event]) -> Start:
@@ -81,13 +94,17 @@ def _run(folder: PurePath) -> PurePath:
 
 
 def _others(starts: Sequence[Start]) -> list[Start]:
-    """Those with a file of the same name as the last that failed, or as one that is nearer to it in time."""
+    """Those with a file of the same name as the last that failed, or as one that is nearer to it, by time or name."""
     if not starts:
         return []
     failed = max(starts, key=lambda start: start[:3])
     taken: set[str] = set()
     others = []
-    for start in sorted(starts, key=lambda start: (start != failed, abs(start.last - failed.last))):
+
+    def distance(start: Start) -> tuple[bool, float, bool]:
+        return start != failed, abs(start.last - failed.last), start.folder.name != failed.folder.name
+
+    for start in sorted(starts, key=distance):
         if taken.isdisjoint(start.files):
             taken |= start.files
         else:

@@ -222,7 +222,7 @@ HOSTILE = {
     "a list as a key": (b"\x80\x02}]Ns.", "damaged"),
     "a list in itself": (b"\x80\x02]q\x00h\x00a.", "no entries"),
     "lists in lists": (b"\x80\x02" + b"]" * 100_000 + b"a" * 99_999 + b".", "no entries"),
-    "many lists": (b"\x80\x02(" + b"]" * 5_000_000 + b"l.", "too much memory"),
+    "many lists": (b"\x80\x02(" + b"]" * 5_000_000 + b"l.", "too much memory|takes more than 6 s"),
     "keys that nest": (b"\x80\x02}" + b")" + b"\x85" * 1_000_000 + b"Ns.", "ends with SIGSEGV"),
     "keys with equal hashes": (
         b"\x80\x02}("

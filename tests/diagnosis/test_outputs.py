@@ -1,0 +1,182 @@
+"""The output of jobs as launchers, containers and terminals leave it: the forms are public, the values are invented."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from hccl_kit import diagnose
+from hccl_kit.diagnosis.most_telling import most_telling
+from tests.diagnosis.answers import fault_of, named
+
+FRAMES = 'Traceback (most recent call last):\n  File "/job/{file}", line 4, in step\n    loss = net(batch)\n'
+SHAPE, MISSING = "ValueError: 12 values do not fit", "FileNotFoundError: [Errno 2] No such file: '/ckpt/last.pt'"
+FAILED = FRAMES.format(file="train.py") + SHAPE + "\n"
+STEP = "{{'loss': 2.31, 'learning_rate': 5e-05, 'epoch': {}}}\n"
+CUT = "srun: error: n1: task 0: Terminated\n"
+
+
+def traceback(error: str, rank: int | None = None) -> str:
+    prefix = "" if rank is None else f"[rank{rank}]: "
+    text = FRAMES.format(file="train.py") + error
+    return "".join(f"{prefix}{line}\n" for line in text.split("\n"))
+
+
+def summary(rank: int, *, code: int = 1, local: int = 0, host: str = "n1", hour: int = 10) -> str:
+    """What torchrun prints at its end."""
+    failed = f"failed (exitcode: {code}) local_rank: {local} (pid: 4711) of binary: /usr/bin/python3"
+    return f"""\
+E1103 {hour}:11:45.500000 28 torch/distributed/elastic/multiprocessing/api.py:874] {failed}
+------------------------------------------------------------
+Root Cause (first observed failure):
+[0]:
+  time      : 2025-11-03_{hour}:11:45
+  host      : {host}
+  rank      : {rank} (local_rank: {local})
+  exitcode  : {code} (pid: 4711)
+============================================================
+"""
+
+
+def write(path: Path, text: str, encoding: str = "utf-8") -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(text.encode(encoding))
+    return path
+
+
+def docker(line: str) -> str:
+    return json.dumps({"log": f"{line}\n", "stream": "stderr"}, separators=(",", ":"))
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        docker,
+        "2025-11-03T10:11:45.123456789+08:00 stderr F {}".format,
+        "Nov 03 10:11:45 n1 torchrun[4100]: {}".format,
+        "3: {}".format,
+    ],
+)
+def test_what_is_written_around_a_line_hides_no_traceback(tmp_path: Path, form: object) -> None:
+    assert callable(form)
+    lines = traceback(SHAPE, 1).splitlines()
+    found = diagnose([write(tmp_path / "job.log", "".join(f"{form(line)}\n" for line in lines))])
+    assert (named(found), fault_of(found).kind) == (1, f"{SHAPE} (at train.py:4)")
+
+
+def test_a_line_of_docker_that_is_cut_is_no_error(tmp_path: Path) -> None:
+    text = "".join(f"{docker(line)}\n" for line in traceback(SHAPE, 1).splitlines())
+    found = diagnose([write(tmp_path / "job.log", text + '{"log":"')])
+    assert named(found) == 1
+
+
+@pytest.mark.parametrize("where", ["above", "below"])
+def test_a_progress_bar_is_no_part_of_an_error(tmp_path: Path, where: str) -> None:
+    bar = "".join(f"\r{done}%|##   | {done}/100" for done in range(9))
+    text = traceback(SHAPE, 1).rstrip("\n")
+    found = diagnose([write(tmp_path / "job.log", f"{bar}{text}\n" if where == "above" else text + bar)])
+    assert fault_of(found).kind == f"{SHAPE} (at train.py:4)"
+
+
+def test_chinese_text_in_gbk_is_read(tmp_path: Path) -> None:
+    text = "开始训练\n" + traceback("ValueError: 批大小必须是卡数的整数倍", 1)
+    found = diagnose([write(tmp_path / "job.log", text, "gbk")])
+    assert "批大小必须是卡数的整数倍" in fault_of(found).kind
+
+
+def test_of_several_runs_in_one_file_the_last_counts(tmp_path: Path) -> None:
+    first = traceback(SHAPE, 1) + summary(1)
+    again = traceback(MISSING, 0) + summary(0, hour=12)
+    log = write(tmp_path / "nohup.out", first + again)
+    found = diagnose([log])
+    assert (named(found), "FileNotFoundError" in fault_of(found).kind) == (0, True)
+    lines = first.count("\n") - 1
+    assert found.notes == (f"{log} has the output of several runs: its first {lines} lines are of earlier ones",)
+
+
+def test_the_summaries_of_two_hosts_are_of_one_run(tmp_path: Path) -> None:
+    text = traceback(SHAPE, 1) + summary(1) + "no error\n" + summary(9, local=1, host="n2")
+    found = diagnose([write(tmp_path / "job.log", text)])
+    assert (named(found), found.notes) == (1, ())
+
+
+def test_the_last_attempt_of_torchrun_counts(tmp_path: Path) -> None:
+    run = tmp_path / "none_x"
+    for attempt, rank, error in ((0, 1, SHAPE), (1, 0, MISSING)):
+        for local in range(2):
+            text = traceback(error, rank) if local == rank else ""
+            write(run / f"attempt_{attempt}/{local}/stderr.log", text)
+    found = diagnose([tmp_path])
+    assert (named(found), "FileNotFoundError" in fault_of(found).kind) == (0, True)
+    assert found.notes == ("3 processes of other runs left out",)
+
+
+def test_the_folders_of_two_agents_are_one_run(tmp_path: Path) -> None:
+    """Both hosts write below one folder, each with its own name and two attempts."""
+    for attempt, failing in enumerate(((1, 2), (0, 3))):
+        for rank in range(4):
+            text = traceback(SHAPE, rank) if rank in failing else ""
+            write(tmp_path / f"none_{rank // 2}/attempt_{attempt}/{rank % 2}/stderr.log", text)
+    assert {suspect.rank for suspect in diagnose([tmp_path]).suspects} == {0, 3}
+
+
+@pytest.mark.parametrize(
+    ("name", "rank"),
+    [
+        ("out/1/rank.2/stderr", 2),
+        ("out/rank.12/stdout", 12),
+        ("out/rank.2/notes.log", None),
+        ("attempt_0/2/a.log", None),
+    ],
+)
+def test_the_folder_of_mpirun_names_the_rank(tmp_path: Path, name: str, rank: int | None) -> None:
+    write(tmp_path / name, FAILED)
+    assert named(diagnose([tmp_path])) == rank
+
+
+@pytest.mark.parametrize(
+    ("end", "rank"),
+    [
+        (summary(9, local=1), 9),
+        ("srun: error: n2: task 2: Exited with exit code 1\n" + CUT, 2),
+        (summary(9, local=1) + "srun: error: n2: task 1: Exited with exit code 1\n", 9),
+        (summary(9, local=1).replace(": 1 (pid", ": -9 (pid"), None),
+        ("srun: error: n2: task 2: Exited with exit code 1\nsrun: error: n2: task 3: Exited with exit code 1\n", None),
+    ],
+)
+def test_an_exception_that_names_no_rank_is_of_the_rank_that_ended_first(
+    tmp_path: Path, end: str, rank: int | None
+) -> None:
+    assert named(diagnose([write(tmp_path / "job.out", FAILED + end)])) == rank
+
+
+def test_the_rank_of_a_process_that_torchrun_saw_killed_is_named(tmp_path: Path) -> None:
+    found = diagnose([write(tmp_path / "job.out", summary(9, code=-9, local=1))])
+    assert (named(found), fault_of(found).kind) == (9, "local rank 1 was killed by SIGKILL")
+
+
+@pytest.mark.parametrize("file", ["vllm/entrypoints/openai/serving_chat.py", "uvicorn/protocols/http/h11_impl.py"])
+def test_the_error_of_a_request_is_not_that_of_the_server(tmp_path: Path, file: str) -> None:
+    request = FRAMES.format(file=file) + "ValueError: the prompt is too long\n"
+    found = diagnose([write(tmp_path / "server.log", STEP.format(1) + request)])
+    assert found.first_fault is None
+    found = diagnose([write(tmp_path / "server.log", request + traceback(SHAPE, 3))])
+    assert (named(found), SHAPE in fault_of(found).kind) == (3, True)
+
+
+@pytest.mark.parametrize(
+    ("error", "headline"),
+    [
+        ("torch.distributed.elastic.rendezvous.api.RendezvousTimeoutError", "torch's store"),
+        ("RuntimeError: [gloo/rendezvous/context.cc:113] Connect timeout [10.0.0.2]:34567", "gloo could not connect"),
+        ("SignalException: Process 28 got signal: 1", "torchrun was ended from outside"),
+    ],
+)
+def test_who_waited_or_was_ended_is_no_first_fault(tmp_path: Path, error: str, headline: str) -> None:
+    log = write(tmp_path / "n1.log", traceback(error))
+    assert diagnose([log]).first_fault is None
+    told = most_telling([log])
+    assert told is not None
+    assert told.explanation.answers[0].row.headline.startswith(headline)
