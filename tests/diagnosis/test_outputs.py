@@ -177,6 +177,6 @@ def test_the_error_of_a_request_is_not_that_of_the_server(tmp_path: Path, file: 
 def test_who_waited_or_was_ended_is_no_first_fault(tmp_path: Path, error: str, headline: str) -> None:
     log = write(tmp_path / "n1.log", traceback(error))
     assert diagnose([log]).first_fault is None
-    told = most_telling([log])
-    assert told is not None
-    assert told.explanation.answers[0].row.headline.startswith(headline)
+    line = most_telling([log])
+    assert line is not None
+    assert line.explanation.answers[0].row.headline.startswith(headline)

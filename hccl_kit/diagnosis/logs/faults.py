@@ -89,8 +89,8 @@ def facts_of(record: Record) -> Iterator[Fact]:
     """The facts that a record states by itself."""
     stated = dict.fromkeys((*_facts_of_rows(record), *of_codes(record)))  # two rows may state one fact
     facts = [_with_row(fact, record) for fact in stated]
-    is_told = any(isinstance(fact, Fault | Exited) for fact in facts)
-    if not is_told and not (facts and record.module in OF_LINKS) and (fault := of_record(record)):
+    is_stated = any(isinstance(fact, Fault | Exited) for fact in facts)
+    if not is_stated and not (facts and record.module in OF_LINKS) and (fault := of_record(record)):
         facts.append(_with_row(fault, record))
     yield from facts
 
