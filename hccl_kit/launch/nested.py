@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from hccl_kit.base.bounded_file import read_bounded
+from hccl_kit.base.bounded_file import is_of_shell, read_bounded
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import printable
@@ -112,8 +112,10 @@ def warning_of_script(command: Sequence[str]) -> Message | None:
     The script may have other branches, so it is not refused.
     """
     script = _script(program_of(command))
+    if not script or is_of_shell(script):  # what is read here, the script itself would miss
+        return None
     try:
-        text = read_bounded(Path(script), MAX_BYTES).decode(errors="replace") if script else ""
+        text = read_bounded(Path(script), MAX_BYTES).decode(errors="replace")
     except (KitError, ValueError):  # it is elsewhere; or a NUL character
         return None
     for program in _programs_in(re.sub(r"(?m)(?:^|\s)#.*", "", text.replace("\\\n", " "))):

@@ -68,7 +68,8 @@ def test_what_is_written_around_a_line_hides_no_traceback(tmp_path: Path, form: 
 
 def test_a_line_of_docker_that_is_cut_is_no_error(tmp_path: Path) -> None:
     text = "".join(f"{docker(line)}\n" for line in traceback(SHAPE, 1).splitlines())
-    found = diagnose([write(tmp_path / "job.log", text + '{"log":"')])
+    deep = '{"log":"","a":' + "[" * 9000 + "\n"  # and one that nests without end
+    found = diagnose([write(tmp_path / "job.log", deep + text + '{"log":"')])
     assert named(found) == 1
 
 

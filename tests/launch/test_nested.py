@@ -121,6 +121,14 @@ def test_a_script_that_is_not_here_has_no_warning(command: str) -> None:
     assert warning_of_script(command.split(" ")) is None
 
 
+def test_a_script_on_standard_input_is_left_to_the_shell() -> None:
+    program = "from hccl_kit.launch.nested import warning_of_script as w; print(w(['bash', '/dev/stdin']), input())"
+    environ = {**os.environ, "PYTHONPATH": str(ROOT)}
+    argv = [sys.executable, "-c", program]
+    done = subprocess.run(argv, env=environ, input="torchrun a.py\n", capture_output=True, text=True, check=True)
+    assert done.stdout == "None torchrun a.py\n"
+
+
 def test_a_job_of_one_rank_may_run_a_driver_but_no_launcher() -> None:
     refuse_launcher(["ray", "job", "submit", "--", "python", "a.py"], 1)
     with pytest.raises(KitError, match="the rank would run a whole job of its own"):

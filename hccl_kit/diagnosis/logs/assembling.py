@@ -147,7 +147,7 @@ class Assembler:
             self._noted += self._tracebacks.finished(line - AWAITED)
             self._elastic_exit(line, record)
         for fact in facts_of(record):
-            if isinstance(fact, facts.Fault) and (is_exception or (fact.is_unknown and _of_launcher(record))):
+            if isinstance(fact, facts.Fault) and (is_exception or (fact.is_unknown and _is_from_launcher(record))):
                 continue
             noted = self._note(line, record, fact)
             if isinstance(fact, facts.OperatorTimedOut):
@@ -172,7 +172,7 @@ class Assembler:
         time = fact.time if isinstance(fact, facts.Progress) else time
         if pid is None and record.level is None and isinstance(fact, facts.Heartbeat) and self._waiting:
             pid = self._waiting[1] if line - self._waiting[0] <= IN_MESSAGE else None
-        if _of_launcher(record):
+        if _is_from_launcher(record):
             pid = None
         is_error = record.level == "ERROR" or (record.level is None and not isinstance(fact, _CALM))
         return Noted(line, fact, time, is_error, pid, record.origin.rank, record.origin.server)
@@ -216,7 +216,7 @@ class Assembler:
             fact = fact._replace(is_first=self._is_root)
             noted = self._note(line, record, fact)._replace(pid=number(exit_code["pid"]))
             self._noted.append(noted._replace(time=self._elastic_time or noted.time))
-            if self._is_root and self._elastic_host:
+            if self._is_root and self._elastic_host and len(self._summaries) < MAX_OPEN:
                 self.earlier = max(self.earlier, self._summaries.get(self._elastic_host, 0))
                 self._summaries[self._elastic_host] = line
             self._elastic, self._is_root, self._elastic_time = None, False, None
@@ -224,7 +224,7 @@ class Assembler:
             self._elastic = None
 
 
-def _of_launcher(record: Record) -> bool:
+def _is_from_launcher(record: Record) -> bool:
     """Whether MindSpore's scheduler or msrun printed it, whose processes are no ranks (MindSpore 2.5 to 2.10)."""
     return "meta_server_node.cc" in record.text or "cluster/process_entity/" in record.text
 

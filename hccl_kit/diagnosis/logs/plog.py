@@ -137,7 +137,7 @@ _DOCKER = '{"log":"'
 def _text_of_docker(line: str) -> str:
     try:
         return str(json.loads(line)["log"]).rstrip("\r\n")
-    except ValueError:  # cut
+    except (ValueError, RecursionError):  # cut, or not of docker
         return line
 
 

@@ -160,8 +160,8 @@ def seen_to_end(ranks: list[Rank], launcher: Iterable[Event]) -> list[Rank]:
     if len(errors) != 1 or len({end.rank for end in ends}) != 1 or any(rank.number == ends[0].rank for rank in ranks):
         return ranks
     failed, error = errors[0]
-    is_one = ends[0].code if error.module == "PYTHON" else ends[0].signal
-    return [_numbered(rank, ends[0].rank) if is_one and rank is failed else rank for rank in ranks]
+    is_its_end = ends[0].code if error.module == "PYTHON" else ends[0].signal
+    return [_numbered(rank, ends[0].rank) if is_its_end and rank is failed else rank for rank in ranks]
 
 
 def with_records(ranks: Iterable[Rank], by_number: Mapping[int, tuple[Process, Record]]) -> list[Rank]:

@@ -283,7 +283,7 @@ def test_the_first_failure_of_torchrun_is_not_the_first_in_its_list(tmp_path: Pa
 
 
 def test_the_exception_of_torchrun_itself_is_no_error_of_a_rank(tmp_path: Path) -> None:
-    """With --redirects 3, all that its screen tells of the ranks is how they ended."""
+    """With --redirects 3, what torchrun prints of the ranks is only how they ended."""
     block = "  time      : 2026-03-02_10:00:0{second}\n  rank      : {rank} (local_rank: {rank})\n"
     block += "  exitcode  : {code} (pid: {rank}1)\n"
     text = 'Traceback (most recent call last):\n  File "/opt/torchrun", line 8, in <module>\n    sys.exit(main())\n'

@@ -197,6 +197,6 @@ def _may_have_given_up(case: Case, fault: RankFault) -> bool:
 
 
 def _has_silent_end(case: Case, fault: RankFault) -> bool:
-    """Whether the screen that tells of the end has the errors of other ranks, so not one of this rank, nor a wait."""
+    """Whether the file that tells of its end has errors of other ranks, as it would have its own, and none waits."""
     files = {event.place.file for rank in case.job.ranks if rank.number is not None for event in rank.errors}
     return fault.event.place.file in files and not case.waits.waiting
