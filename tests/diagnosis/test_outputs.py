@@ -88,7 +88,7 @@ def test_chinese_text_in_gbk_is_read(tmp_path: Path) -> None:
 
 
 def test_of_several_runs_in_one_file_the_last_counts(tmp_path: Path) -> None:
-    first = traceback(SHAPE, 1) + summary(1)
+    first = traceback(SHAPE, 1) + summary(1, local=1)
     again = traceback(MISSING, 0) + summary(0, hour=12)
     log = write(tmp_path / "nohup.out", first + again)
     found = diagnose([log])
@@ -97,8 +97,9 @@ def test_of_several_runs_in_one_file_the_last_counts(tmp_path: Path) -> None:
     assert found.notes == (f"{log} has the output of several runs: its first {lines} lines are of earlier ones",)
 
 
-def test_the_summaries_of_two_hosts_are_of_one_run(tmp_path: Path) -> None:
-    text = traceback(SHAPE, 1) + summary(1) + "no error\n" + summary(9, local=1, host="n2")
+@pytest.mark.parametrize("host", ["n2", "n1"])  # n1: as seen of two servers whose names have one address
+def test_the_summaries_of_two_servers_are_of_one_run(tmp_path: Path, host: str) -> None:
+    text = traceback(SHAPE, 1) + summary(1, local=1) + "no error\n" + summary(9, local=1, host=host)
     found = diagnose([write(tmp_path / "job.log", text)])
     assert (named(found), found.notes) == (1, ())
 

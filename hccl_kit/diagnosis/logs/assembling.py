@@ -57,8 +57,7 @@ _TOTAL = re.compile(r"total connected num is ?\[([0-9]{1,8})\]")
 _NEEDED = re.compile(r"need connect rankNum is ?\[([0-9]{1,8})\]")
 _LIST = re.compile(r"connected rankinfo ?\[LINE ([0-9]{1,6})\] ?:(?P<ranks>(?: {0,2}\[[0-9]{1,16}\][,;]?){1,64})")
 _ELASTIC_TIME = re.compile(r"^ *time *: ?(?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2})_(?P<clock>[0-9]{2}:[0-9]{2}:[0-9]{2})")
-_ELASTIC_HOST = re.compile(r"^ *host *: ?(?P<host>\S{1,255})")
-_ELASTIC = re.compile(r"^ *rank *: ?(?P<rank>[0-9]{1,8}) \(local_rank: ?[0-9]{1,6}\)")
+_ELASTIC = re.compile(r"^ *rank *: ?(?P<rank>[0-9]{1,8}) \(local_rank: ?(?P<local>[0-9]{1,6})\)")
 _MPI = re.compile(r"^ *Process name: \[|\bprocess rank [0-9]{1,8} with PID .{1,300} exited on$")
 _EXIT_CODE = re.compile(
     r"(?:^ *exitcode *: ?|\bExit code: {1,8})(?P<code>-?[0-9]{1,3})(?: \(pid: ?(?P<pid>[0-9]{1,10})\)|$)"
@@ -97,10 +96,12 @@ class Assembler:
         self._elastic: tuple[int, int] | None = None
         self._is_root = False
         self._elastic_time: float | None = None
-        self._elastic_host: str | None = ""
-        self._summaries: dict[str, int] = {}
+        self._first_rank: int | None = None
+        self._summaries: dict[int, int] = {}
         self.earlier = 0
-        """Lines at the start of the file that are of earlier runs: torchrun writes one summary on each host."""
+        """Lines at the start of the file that are of earlier runs: in one run, torchrun writes one summary for each
+        server, told apart by the first of its ranks. Host names do not tell them apart: two servers may share one.
+        """
         self._ranks: dict[tuple[str | None, int], int] = {}
         self._waiting: tuple[int, int | None] | None = None
 
@@ -116,7 +117,7 @@ class Assembler:
                 self._ranks.setdefault((record.origin.server, record.pid), record.origin.rank)
             self._take(line.number, record)
         self._noted += self._tracebacks.finished(line.number - AWAITED)
-        return bool(self._tracebacks.is_open or self._elastic or self._elastic_host is None or self._connected.is_open)
+        return bool(self._tracebacks.is_open or self._elastic or self._connected.is_open)
 
     def end(self) -> list[Noted]:
         """All that was noted, in the order of lines."""
@@ -197,17 +198,15 @@ class Assembler:
         The block of the rank that torchrun saw end first comes last, after a heading. Open MPI names that one only.
         """
         text = without_prefix(record.text)
-        if self._elastic_host is None:
-            self._elastic_host = host["host"] if (host := _ELASTIC_HOST.match(text)) else ""
         if ROOT in text:
             self._is_root, self._elastic_time = True, None
         elif ended := _ELASTIC_TIME.match(text):
-            self._elastic_host = None
             self._elastic_time = time_of(f"{ended['date']} {ended['clock']}", None, None)
         elif (block := _ELASTIC.match(text)) or _MPI.search(text):
             ended_rank = rank(block["rank"]) if block else record.origin.rank
             self._elastic = None if ended_rank is None else (line, ended_rank)
             self._is_root |= not block
+            self._first_rank = int(block["rank"]) - int(block["local"]) if block else None
         if self._elastic and (exit_code := _EXIT_CODE.search(text)):
             code, ended_rank = int(exit_code["code"] or -int(exit_code["signal"])), self._elastic[1]
             fact = (
@@ -216,9 +215,9 @@ class Assembler:
             fact = fact._replace(is_first=self._is_root)
             noted = self._note(line, record, fact)._replace(pid=number(exit_code["pid"]))
             self._noted.append(noted._replace(time=self._elastic_time or noted.time))
-            if self._is_root and self._elastic_host and len(self._summaries) < MAX_OPEN:
-                self.earlier = max(self.earlier, self._summaries.get(self._elastic_host, 0))
-                self._summaries[self._elastic_host] = line
+            if self._is_root and self._first_rank is not None and len(self._summaries) < MAX_OPEN:
+                self.earlier = max(self.earlier, self._summaries.get(self._first_rank, 0))
+                self._summaries[self._first_rank] = line
             self._elastic, self._is_root, self._elastic_time = None, False, None
         elif self._elastic and line - self._elastic[0] > 8:
             self._elastic = None
