@@ -66,8 +66,7 @@ def _aborted(message: LogMessage) -> Iterator[Fact]:
 
 
 @whole
-def _crashed(message: LogMessage) -> Iterator[Fact]:
-    """What the signal handler of Open MPI prints: the process, but not its rank."""
+def _crashed(message: LogMessage) -> Iterator[Fact]:  # by the signal handler of Open MPI, which names no rank
     yield Fault(None, "LAUNCHER", "a process under Open MPI crashed", message.shown)
 
 
@@ -114,8 +113,7 @@ cause: a scheduler, a user or another launcher killed it
             r"\b(?:exited|died|failed|ended|terminated)\b[^\n]{0,40}?\bcode -9\b",
             r"\bexits with return code = -9\b",
             r"failed \(exitcode: -9\) local_rank: (?P<local>[0-9]{1,6}) \(pid: (?P<pid>[0-9]{1,9})\)",
-            _ROOT_CAUSE + r"[^\n]{0,200}?exitcode *: -9\b(?: \(pid:"
-            r" (?P<pid>[0-9]{1,9})\))?",
+            _ROOT_CAUSE + r"[^\n]{0,200}?exitcode *: -9\b(?: \(pid: (?P<pid>[0-9]{1,9})\))?",
         ),
         tells_apart=HOST_MEMORY,
         fix="if the kernel killed it: " + MORE_MEMORY,
@@ -211,13 +209,15 @@ apart: the first traceback above it; `Killing subprocess` is what the launcher d
 fix: correct what the output of that process shows
 """),
     known(r"""symptom
-torchrun was ended from outside: by a scheduler, a user or a terminal, not by an error of a rank
+the job was ended from outside: by a scheduler, a user or a terminal, not by an error of a rank
 line: Received (?:Signals\.)?(?P<signal>[A-Z0-9]{1,8}) death signal, shutting down workers
 line: SignalException: Process (?P<pid>[0-9]{1,10}) got signal: (?P<signal>[0-9]{1,2})\b
+line: \*\*\* JOB \S{1,40} ON \S{1,255} CANCELLED AT \S{1,40} \*\*\*
 example: W1103 10:11:45.1 7 torch/distributed/elastic/agent/server/api.py:719] Received 15 death signal, shutting down
     workers
 says: it got signal {signal}: 1 is SIGHUP, 2 is Ctrl-C, 15 is SIGTERM
 cause: SIGTERM: the time limit or a preemption of the scheduler, an eviction of the pod, scancel or kill
+cause: CANCELLED: scancel, often because the job hung: then its last step is long before this line
 cause: SIGHUP: the ssh session or the terminal was closed; nohup does not help, because torchrun takes the signal itself
 apart: the last lines of the scheduler: sacct -j JOB, or kubectl describe pod POD
 fix: SIGHUP: start it in tmux, or with setsid; SIGTERM: ask the scheduler for more time, and write checkpoints
