@@ -173,7 +173,7 @@ def test_the_error_of_a_request_is_not_that_of_the_server(tmp_path: Path, file: 
     [
         ("torch.distributed.elastic.rendezvous.api.RendezvousTimeoutError", "torch's store"),
         ("RuntimeError: [gloo/rendezvous/context.cc:113] Connect timeout [10.0.0.2]:34567", "gloo could not connect"),
-        ("SignalException: Process 28 got signal: 1", "torchrun was ended from outside"),
+        ("SignalException: Process 28 got signal: 1", "the job was ended from outside"),
     ],
 )
 def test_who_waited_or_was_ended_is_no_first_fault(tmp_path: Path, error: str, headline: str) -> None:
@@ -182,3 +182,41 @@ def test_who_waited_or_was_ended_is_no_first_fault(tmp_path: Path, error: str, h
     line = most_telling([log])
     assert line is not None
     assert line.explanation.answers[0].row.headline.startswith(headline)
+
+
+def test_the_lines_of_a_message_of_torch_npu_are_of_the_process_that_its_first_line_names(tmp_path: Path) -> None:
+    text = """\
+RuntimeError: [ERROR] HCCL error in: torch_npu/csrc/distributed/ProcessGroupHCCL.cpp:64
+[ERROR] 2024-05-21-11:57:54 (PID:4711, Device:3, RankID:3) ERR02200 DIST call hccl api failed.
+EJ0001: 2024-05-21-11:57:54.100.200 Failed to initialize the HCCP process. Reason: Maybe the last process is running.
+"""
+    assert named(diagnose([write(tmp_path / "job.log", text)])) == 3
+    other = text.replace("EJ0001", "loading the weights\nEJ0001")
+    assert named(diagnose([write(tmp_path / "job.log", other)])) is None
+
+
+def test_a_root_error_in_the_stack_trace_of_cann_is_a_first_fault(tmp_path: Path) -> None:
+    line = "tsd client wait response fail, device response code[1]. unknown device error."
+    trace = f"EI9999: Inner Error!\n        {line}[FUNC:WaitRsp][FILE:manager.cpp][LINE:290]\n"
+    found = diagnose([write(tmp_path / "job.log", trace)])
+    assert "refused to start a helper process" in fault_of(found).kind
+
+
+def test_of_ranks_that_torchrun_saw_end_in_one_second_none_is_the_first(tmp_path: Path) -> None:
+    text = summary(1, local=1)
+    block = text[text.index("[0]:") : text.index("====")].replace(": 1 (local_rank: 1)", ": 12 (local_rank: 12)")
+    found = diagnose([write(tmp_path / "job.log", f"Failures:\n{block}{text}")])
+    assert (found.first_fault, {suspect.rank for suspect in found.suspects}) == (None, {1, 12})
+    assert "ranks 1, 12 ended in the same second" in found.reason
+
+
+def test_a_rank_that_a_group_counts_is_named_with_the_group(tmp_path: Path) -> None:
+    text = """\
+[ERROR] 2025-10-11-15:09:34 (PID:4711, Device:0, RankID:101) ERR00100 PTA call acl api failed.
+EI0002: [PID: 4711] 2025-10-11-15:09:34.700.300 The wait execution of the Notify register times out. Reason: The \
+Notify register has not received the Notify record from remote rank: [24]. base information: [streamID:[109], \
+taskType[Notify Wait], tag[AllReduce_group_name_7NHRAllReduceComm_device]]. group information: \
+[group:[group_name_7], rankSize[32], rankId[25 24]]
+"""
+    found = diagnose([write(tmp_path / "job.log", text)])
+    assert (found.first_fault, "wait for rank 24 of the group group_name_7" in found.reason) == (None, True)

@@ -61,11 +61,12 @@ def _timed_out(message: LogMessage) -> Iterator[Fact]:
 
 
 def _part(text: str, fields: Fields) -> OperatorTimedOut:
-    tag = fields.text("tag")
+    tag, awaited = fields.text("tag"), _awaited(text)
+    this_rank = fields.text("rankid", "localrank") or ""
     return OperatorTimedOut(
-        fields.rank("rankid", "localrank"),
+        rank(this_rank.removesuffix(f" {awaited}")),  # CANN 8.3 has `rankId[25 24]`, if 25 waits for 24
         fields.rank("ranksize"),
-        _awaited(text),
+        awaited,
         tag,
         fields.text("group") or group_of_tag(tag),
         fields.number("index", "opindex"),

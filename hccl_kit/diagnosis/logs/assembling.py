@@ -63,6 +63,7 @@ _EXIT_CODE = re.compile(
     r"(?:^ *exitcode *: ?|\bExit code: {1,8})(?P<code>-?[0-9]{1,3})(?: \(pid: ?(?P<pid>[0-9]{1,10})\)|$)"
     r"|^signal (?P<signal>[0-9]{1,2}) \("
 )
+_CONTINUES = re.compile(r"\s|\[Error\]: |E[A-Z0-9][0-9]{4}: ")
 _CALM = (
     facts.Joined,
     facts.Located,
@@ -104,6 +105,7 @@ class Assembler:
         """
         self._ranks: dict[tuple[str | None, int], int] = {}
         self._waiting: tuple[int, int | None] | None = None
+        self._message: tuple[int, int] | None = None
 
     def take(self, line: Line) -> bool:
         """Take a line; returns whether the next line is needed too."""
@@ -115,9 +117,22 @@ class Assembler:
                 self._time = line.number, record.time
             if record.pid is not None and record.origin.rank is not None and len(self._ranks) < MAX_OPEN:
                 self._ranks.setdefault((record.origin.server, record.pid), record.origin.rank)
-            self._take(line.number, record)
+            self._take(line.number, self._of_message(line.number, record))
         self._noted += self._tracebacks.finished(line.number - AWAITED)
-        return bool(self._tracebacks.is_open or self._elastic or self._connected.is_open)
+        return bool(self._tracebacks.is_open or self._elastic or self._connected.is_open or self._message)
+
+    def _of_message(self, line: int, record: Record) -> Record:
+        """The record, with the process whose error of torch_npu its line continues: the first line has `(PID:7, ...)`.
+
+        The message of an exception is printed at once, so lines without a process that follow are of the same one.
+        """
+        if record.module == "TORCH" and record.pid is not None:
+            self._message = line, record.pid
+        elif self._message and line <= self._message[0] + APART and _CONTINUES.match(without_prefix(record.text)):
+            return record if record.pid is not None else record._replace(pid=self._message[1])
+        else:
+            self._message = None
+        return record
 
     def end(self) -> list[Noted]:
         """All that was noted, in the order of lines."""

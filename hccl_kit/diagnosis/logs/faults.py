@@ -73,7 +73,9 @@ CONSEQUENCES = (
 _CONSEQUENCES = tuple((re.compile(phrase.pattern), phrase) for phrase in CONSEQUENCES)
 
 _MIN_KEY = 8
+_OF_CANN = "[FUNC:"
 KEYS = (
+    _OF_CANN,
     *("EI0", "EI9", "EJ0", "EC0", "EE1", "EE9", "EL0", "E39007", "E39999", "EZ9999"),
     *(literal_of(text) for row in ROWS if row.fact for text in row.patterns),
     *(key for row in ROWS if row.in_output for text in row.patterns if len(key := literal_of(text)) >= _MIN_KEY),
@@ -133,8 +135,16 @@ def _unknown_error(module: str) -> str:
 
 
 def _of_output(text: str, *, of_ascend: bool) -> Fault | None:
-    """An error in a line of a program; a call that failed is only the frame of what it met."""
-    rows = [row for row in candidates(text) if row.in_output and row.found_in(text)]
+    """An error in a line of a program; a call that failed is only the frame of what it met.
+
+    In a line of CANN's stack trace, which a program prints with the error that it got, any root error counts.
+    """
+    is_of_cann = _OF_CANN in text
+    rows = [
+        row
+        for row in candidates(text)
+        if (row.in_output or (is_of_cann and row.role == "cause")) and row.found_in(text)
+    ]
     if not rows:
         return None
     fault = _stated("PROGRAM", text, _answer(text, of_ascend=of_ascend))

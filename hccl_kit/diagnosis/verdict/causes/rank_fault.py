@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from signal import SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGKILL, SIGSEGV, SIGTERM
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ from hccl_kit.diagnosis.facts import Event, Exited, Fault, ListenFailed, PeerClo
 from hccl_kit.diagnosis.verdict.causes.cause import Case
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect
 from hccl_kit.diagnosis.verdict.endings import ended, fix_of_kill
-from hccl_kit.diagnosis.verdict.job import Rank
+from hccl_kit.diagnosis.verdict.job import Job, Rank
 from hccl_kit.diagnosis.verdict.names import rank_name
 from hccl_kit.diagnosis.verdict.waits import WAITING
 from hccl_kit.diagnosis.verdict.work import is_earlier
@@ -143,6 +143,15 @@ def known_fix(event: Event) -> str:
     return row_text(event.fact.fix) if event.fact.role == "cause" and event.fact.fix else ""
 
 
+def own_ends(job: Job) -> Mapping[str, list[Event]]:
+    """The ends of ranks that failed by themselves, for each file of a launcher."""
+    by_file: dict[str, list[Event]] = defaultdict(list)
+    for event, end in job.exits:
+        if not end.by_launcher and (end.code != 0 or end.signal) and end.signal != SIGTERM:
+            by_file[event.place.file].append(event)
+    return by_file
+
+
 _OF_KERNEL = (SIGKILL, SIGSEGV, SIGBUS, SIGILL, SIGFPE)
 
 
@@ -151,11 +160,7 @@ def exits(case: Case) -> Iterator[RankFault]:
 
     How a rank with a record ended is judged with its record.
     """
-    by_file: dict[str, list[Event]] = defaultdict(list)
-    for event, end in case.job.exits:
-        if not end.by_launcher and (end.code != 0 or end.signal) and end.signal != SIGTERM:
-            by_file[event.place.file].append(event)
-    for events in by_file.values():
+    for events in own_ends(case.job).values():
         first = _first_exit(events)
         if first is not None and isinstance(fact := first.fact, Exited):
             suspect = case.job.by_number.get(fact.rank, Suspect(fact.rank, fact.server, fact.physical))

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
+from itertools import chain
 
 from hccl_kit.base.message import Message
-from hccl_kit.base.wording import listed
+from hccl_kit.base.wording import clauses, listed
+from hccl_kit.diagnosis.facts import Event, Exited, OperatorTimedOut
 from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, cannot_tell, missing_logs
+from hccl_kit.diagnosis.verdict.causes.rank_fault import own_ends
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect
 from hccl_kit.diagnosis.verdict.names import phrase, place_name, rank_names
+
+MOST_AWAITED = 3
+"""Awaited ranks of groups that are named."""
 
 
 def unknown(case: Case) -> Cause:
     events = [edge.event for edge in case.waits.edges]
     if not case.job.ranks:
-        return cannot_tell(
-            "diagnosis.nothing-known",
-            "no line of these logs is known as an error or as one of a rank",
-            fix="`hccl-kit explain FILE` knows the messages of more programs",
-        )
+        return _without_ranks(case)
     if not case.waits.waiting:
         return _without_waits(case)
     if missing := missing_logs(case.job):
@@ -36,6 +39,45 @@ def unknown(case: Case) -> Cause:
             "diagnosis.no-log", "there is no log of {ranks}, for which others waited", ranks=rank_names(lost)
         )
         return cannot_tell(reason, None, lost, events)
+    return _only_timeouts(case, events)
+
+
+def _without_ranks(case: Case) -> Cause:
+    """Nothing is of a rank; a launcher may have seen several ranks end in one second."""
+    if not (ends := [*chain.from_iterable(own_ends(case.job).values())]):
+        return cannot_tell(
+            "diagnosis.nothing-known",
+            "no line of these logs is known as an error or as one of a rank",
+            fix="`hccl-kit explain FILE` knows the messages of more programs",
+        )
+    time = min(end.time or 0.0 for end in ends)
+    ends = [end for end in ends if (end.time or 0.0) == time]
+    ranks = [Suspect(end.fact.rank, None, None) for end in ends if isinstance(end.fact, Exited)]
+    return cannot_tell(
+        "diagnosis.together",
+        "{ranks} ended in the same second, as their launcher says; their output is not in these logs",
+        ranks := sorted(set(ranks), key=lambda suspect: suspect.rank or 0),
+        ends,
+        ranks=rank_names(ranks),
+    )
+
+
+def _only_timeouts(case: Case, events: Sequence[Event]) -> Cause:
+    """Ranks waited, and the logs do not tell for which rank of the job."""
+    awaited = dict.fromkeys(
+        Message("diagnosis.rank-of-group", "rank {rank} of the group {group}", rank=fact.awaited, group=fact.group)
+        for edge in case.waits.edges
+        if edge.target is None and isinstance(fact := edge.event.fact, OperatorTimedOut) and fact.group
+    )
+    if awaited:
+        return cannot_tell(
+            "diagnosis.rank-of-group-only",
+            "the logs have only timeouts, which wait for {ranks}, and do not show which rank of the job that is",
+            (),
+            events,
+            fix="collect the plogs (debug and run) of all ranks: they show which ranks are in the group",
+            ranks=clauses([*awaited][:MOST_AWAITED]),
+        )
     return cannot_tell(
         "diagnosis.only-timeouts",
         "the logs have only timeouts, and none names the rank that was waited for",
