@@ -220,3 +220,13 @@ taskType[Notify Wait], tag[AllReduce_group_name_7NHRAllReduceComm_device]]. grou
 """
     found = diagnose([write(tmp_path / "job.log", text)])
     assert (found.first_fault, "wait for rank 24 of the group group_name_7" in found.reason) == (None, True)
+
+
+def test_a_process_that_deepspeed_saw_killed_is_named_by_its_local_rank(tmp_path: Path) -> None:
+    text = """\
+[2023-09-10 11:45:59,207] [INFO] [launch.py:428:sigkill_handler] Killing subprocess 6293
+[2023-09-10 11:46:00,001] [ERROR] [launch.py:434:sigkill_handler] ['/bin/python', '-u', 'train.py', \
+'--local_rank=3', '--model', 'm'] exits with return code = -9
+"""
+    found = diagnose([write(tmp_path / "job.log", text)])
+    assert fault_of(found).kind == "local rank 3 was killed by SIGKILL"

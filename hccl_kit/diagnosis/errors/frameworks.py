@@ -1,4 +1,4 @@
-"""How MindSpore, vLLM and the transfer engines wrap the errors of HCCL, and what CANN prints below them."""
+"""How MindSpore, vLLM, MindIE and the transfer engines wrap the errors of HCCL, and what CANN prints below them."""
 
 from __future__ import annotations
 
@@ -19,6 +19,15 @@ _LINK_FIX = (
 )
 
 ROWS: tuple[KnownError, ...] = (
+    known(r"""result vague
+MindIE stops because its engine did not start; the log of its backend has the cause
+line: \[MIE04E02011C\] \[endpoint\] Failed to (?P<part>init engine|start http wrapper)
+example: [ERROR] [endpoint.cpp:4] : [MIE04E02011C] [endpoint] Failed to init engine! Please check
+says: it failed to {part}
+cause: an error of the backend: memory of the cards, a card that is in use, HCCL, or the model's files
+apart: grep -rh ERROR ~/mindie/log | head; grep -rh ERROR ~/ascend/log/debug/plog | head
+fix: run `hccl-kit explain` on the logs of the backend (MINDIE_LOG_PATH, by default ~/mindie/log)
+"""),
     known(r"""frame needs_context
 MindSpore could not set up the card or the communication; the blocks below it name the reason
 line: Ascend collective communication initialization failed

@@ -1,4 +1,4 @@
-"""What launchers print about ranks that ended: torchrun, msrun, Slurm, Open MPI, Ray, MindIE and our own scripts."""
+"""What launchers print about ranks that ended: torchrun, msrun, Slurm, Open MPI, DeepSpeed, Ray and our own scripts."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _silent_nodes(message: LogMessage) -> Iterator[Fact]:
 
 
 def _killed(message: LogMessage) -> Iterator[Fact]:
-    """A line of torchrun about a process that it started; what it did to the others is SIGTERM."""
+    """A line of torchrun or DeepSpeed about a process that it started; what it did to the others is SIGTERM."""
     signal = -int(message.value("code") or 0)
     if signal > 0 and signal != SIGTERM:
         local = message.value("local")
@@ -77,15 +77,6 @@ def _signalled(message: LogMessage) -> Iterator[Fact]:
 
 
 ROWS: tuple[KnownError, ...] = (
-    known(r"""result vague
-MindIE stops because its engine did not start; the log of its backend has the cause
-line: \[MIE04E02011C\] \[endpoint\] Failed to (?P<part>init engine|start http wrapper)
-example: [ERROR] [endpoint.cpp:4] : [MIE04E02011C] [endpoint] Failed to init engine! Please check
-says: it failed to {part}
-cause: an error of the backend: memory of the cards, a card that is in use, HCCL, or the model's files
-apart: grep -rh ERROR ~/mindie/log | head; grep -rh ERROR ~/ascend/log/debug/plog | head
-fix: run `hccl-kit explain` on the logs of the backend (MINDIE_LOG_PATH, by default ~/mindie/log)
-"""),
     known(r"""pointer
 a process of Ray ended without a Python error
 line: The actor (?:died unexpectedly before finishing this task|is dead because its worker process has died)
@@ -201,13 +192,16 @@ fix: find the rank that waits for no other: hccl-kit diagnose LOGS
     ),
     known(r"""result vague
 DeepSpeed's launcher saw a process of its host end; the output of that process, above, has the cause
-line: \bexits with return code = (?P<code>-?[0-9]{1,3})\b
-example: [2025-11-03 10:11:46,347] [ERROR] [launch.py:322:sigkill_handler] ['python'] exits with return code = 1
+line: '--local_rank=(?P<local>[0-9]{1,6})'[^\n]{0,2000}\] exits with return code = (?P<code>-?[0-9]{1,3})\b
+mention: \bexits with return code = (?P<code>-?[0-9]{1,3})\b
+example: [2025-11-03 10:11:46,347] [ERROR] [launch.py:322:sigkill_handler] ['python', '--local_rank=3'] exits with
+    return code = -11
 says: its exit code is {code}: 1 is a Python error, a negative one a signal
+says: local rank {local} of this host
 cause: an error of that process
 apart: the first traceback above it; `Killing subprocess` is what the launcher does to the others
 fix: correct what the output of that process shows
-"""),
+""")._replace(fact=_killed),
     known(r"""symptom
 the job was ended from outside: by a scheduler, a user or a terminal, not by an error of a rank
 line: Received (?:Signals\.)?(?P<signal>[A-Z0-9]{1,8}) death signal, shutting down workers

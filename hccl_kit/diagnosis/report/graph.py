@@ -13,9 +13,9 @@ from typing import NamedTuple
 from hccl_kit.base.message import Message
 from hccl_kit.base.translation import translated
 from hccl_kit.diagnosis.report.markup import element, text
-from hccl_kit.diagnosis.report.names import full_name, short_names
+from hccl_kit.diagnosis.report.names import short_names
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect, Wait
-from hccl_kit.diagnosis.verdict.names import with_noun
+from hccl_kit.diagnosis.verdict.names import rank_name, with_noun
 
 TITLE = Message("diagnosis.section-waits", "Who waits for whom")
 MAX_BOXES = 120
@@ -121,7 +121,7 @@ def _box(box: Box, corner: tuple[int, int], culprit: Suspect | None) -> str:
     names = short_names(box.ranks)
     label = names if box.ranks[0].rank is None else translated(with_noun(names, is_one=len(box.ranks) == 1))
     short = label if len(label) <= _LABEL else label[: _LABEL - 1] + "\N{HORIZONTAL ELLIPSIS}"
-    full = translated(full_name(box.ranks[0])) if len(box.ranks) == 1 else label
+    full = translated(rank_name(box.ranks[0])) if len(box.ranks) == 1 else label
     return element(
         "g",
         element("title", text(full)),

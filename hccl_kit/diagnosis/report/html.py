@@ -10,10 +10,9 @@ from hccl_kit.base.translation import translated
 from hccl_kit.diagnosis.moments import clock
 from hccl_kit.diagnosis.report import graph, timeline
 from hccl_kit.diagnosis.report.markup import element, page, text
-from hccl_kit.diagnosis.report.names import full_name
 from hccl_kit.diagnosis.report.text import FIRST_FAULT, lines
 from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis
-from hccl_kit.diagnosis.verdict.names import place_name
+from hccl_kit.diagnosis.verdict.names import place_name, rank_name
 
 MAX_PLACES = 2000
 _TITLES = {
@@ -87,7 +86,7 @@ def _section(title: str, inner: str) -> list[str]:
 
 def _evidence(diagnosis: Diagnosis) -> str:
     """The places of the verdict, then every telling moment in the order of its time."""
-    moments = [(moment, translated(full_name(line.suspect))) for line in diagnosis.ranks for moment in line.moments]
+    moments = [(moment, translated(rank_name(line.suspect))) for line in diagnosis.ranks for moment in line.moments]
     moments.sort(key=lambda pair: (pair[0][0] is None, pair[0][0] or 0, pair[0][2]))
     what = translated(Message("diagnosis.of-verdict", "evidence of the verdict"))
     rows = [_cells("", "", what, place_name(place)) for place in diagnosis.evidence]

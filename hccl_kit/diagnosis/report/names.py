@@ -16,15 +16,6 @@ MAX_NAMED = 4
 """Ranks that are named with server and card; of more, only the numbers are listed."""
 
 
-def full_name(suspect: Suspect) -> str:
-    """`rank 27 (10.0.0.3, card 11)`, or `card 11 of 10.0.0.3` if its number is not known."""
-    if suspect.rank is not None or suspect.server is None:
-        return rank_name(suspect)
-    if suspect.device is None:
-        return Message("diagnosis.rank-of", "a rank of {server}", server=suspect.server)
-    return Message("diagnosis.card-of", "card {card} of {server}", card=suspect.device, server=suspect.server)
-
-
 def subject(diagnosis: Diagnosis, first: Suspect) -> str:
     """What the first fault is at: a rank, or `host 10.0.0.3 (ranks 8-15)`, or all ranks."""
     if diagnosis.where == "all" and len(diagnosis.suspects) > 1:
@@ -34,12 +25,12 @@ def subject(diagnosis: Diagnosis, first: Suspect) -> str:
         if not ranks:
             return Message("diagnosis.host", "host {name}", name=first.server)
         return Message("diagnosis.host-ranks", "host {name} (ranks {ranks})", name=first.server, ranks=ranks)
-    return full_name(first)
+    return rank_name(first)
 
 
 def short_name(suspect: Suspect) -> str:
     """`27`, or where the rank is if its number is not known."""
-    return str(suspect.rank) if suspect.rank is not None else full_name(suspect)
+    return str(suspect.rank) if suspect.rank is not None else rank_name(suspect)
 
 
 def short_names(suspects: Iterable[Suspect]) -> str:
@@ -52,7 +43,7 @@ def short_names(suspects: Iterable[Suspect]) -> str:
 def full_names(suspects: Sequence[Suspect]) -> str:
     """A few ranks with their places, or many as numbers."""
     if len(suspects) <= MAX_NAMED or any(suspect.rank is None for suspect in suspects):
-        return listed(map(full_name, suspects))
+        return listed(map(rank_name, suspects))
     return with_noun(listed(spans(suspect.rank for suspect in suspects if suspect.rank is not None)), is_one=False)
 
 

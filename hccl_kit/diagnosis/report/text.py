@@ -12,7 +12,6 @@ from hccl_kit.diagnosis.errors.row import TEXTS
 from hccl_kit.diagnosis.moments import clock
 from hccl_kit.diagnosis.report.names import (
     clock_sentences,
-    full_name,
     full_names,
     link_count,
     short_name,
@@ -20,7 +19,7 @@ from hccl_kit.diagnosis.report.names import (
     subject,
 )
 from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis, FirstFault, Suspect
-from hccl_kit.diagnosis.verdict.names import place_name
+from hccl_kit.diagnosis.verdict.names import place_name, rank_name
 
 MAX_GROUPS = 3
 """Groups of ranks with one awaited rank that the cascade shows, a line each."""
@@ -53,7 +52,7 @@ def lines(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
     others = [suspect for suspect in diagnosis.suspects if not (fault and suspect == fault.suspect)]
     if diagnosis.where not in ("host", "all"):
         either, suspects = Message("diagnosis.head-or", "or"), Message("diagnosis.head-suspects", "suspects")
-        yield either if fault else suspects, listed(map(full_name, others))
+        yield either if fault else suspects, listed(map(rank_name, others))
     for number, sentence in enumerate(cascade_sentences(diagnosis)):
         yield Message("diagnosis.head-cascade", "cascade") if number == 0 else "", sentence
     yield Message("diagnosis.head-silent", "no log from"), full_names(diagnosis.silent)

@@ -12,9 +12,8 @@ from hccl_kit.base.translation import translated
 from hccl_kit.diagnosis.facts import Place
 from hccl_kit.diagnosis.moments import clock, timestamp
 from hccl_kit.diagnosis.report.markup import element, text
-from hccl_kit.diagnosis.report.names import full_name
 from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis, RankLine, Suspect
-from hccl_kit.diagnosis.verdict.names import place_name
+from hccl_kit.diagnosis.verdict.names import place_name, rank_name
 
 MAX_ROWS = 4096
 MAX_DOTS = 40
@@ -101,7 +100,7 @@ def _row(line: RankLine, axis: Axis | None, kind: str, *, is_silent: bool) -> st
     marks = [_mark(moments, axis, size) for moments in _groups(known, axis)] if axis else []
     why = _NO_TIME if line.moments else _NO_LOG if is_silent else _NO_ERROR
     note = [] if known else [element("text", text(translated(why)), x=6, y=_MIDDLE + 4, class_="none")]
-    name = text(translated(full_name(line.suspect)))
+    name = text(translated(rank_name(line.suspect)))
     track = element("svg", element("line", x1=0, y1=_MIDDLE, x2="100%", y2=_MIDDLE), *marks, *note)
     return element("div", element("span", name), track, class_=f"row {kind}")
 

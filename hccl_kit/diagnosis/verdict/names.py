@@ -14,28 +14,25 @@ from hccl_kit.diagnosis.verdict.diagnosis import Suspect
 
 
 def rank_name(suspect: Suspect) -> str:
-    """`rank 27 (10.0.0.3, card 11)`, as far as it is known; where it is if its number is not known."""
-    where = _location(suspect)
-    if suspect.rank is None:
-        return where or Message("diagnosis.rank-unknown", "an unknown rank")
-    if not where:
-        return rank_names([suspect])
-    return Message("diagnosis.rank-at", "rank {rank} ({place})", rank=suspect.rank, place=where)
-
-
-def _location(suspect: Suspect) -> str:
-    """`10.0.0.3, card 11`; "" if neither is known."""
-    card = "" if suspect.device is None else Message("diagnosis.card", "card {card}", card=suspect.device)
-    return clauses(filter(None, (suspect.server, card)))
+    """`rank 27 (10.0.0.3, card 11)`, or `card 11 of 10.0.0.3` if its number is not known; less if less is known."""
+    rank, server, device = suspect
+    card = "" if device is None else Message("diagnosis.card", "card {card}", card=device)
+    if rank is not None:
+        number, place = with_noun(str(rank), is_one=True), clauses(filter(None, (server, card)))
+        return Message("diagnosis.rank-at", "rank {rank} ({place})", rank=rank, place=place) if place else number
+    if server is None:
+        return card or Message("diagnosis.rank-unknown", "an unknown rank")
+    if device is None:
+        return Message("diagnosis.rank-of", "a rank of {server}", server=server)
+    return Message("diagnosis.card-of", "card {card} of {server}", card=device, server=server)
 
 
 def rank_names(suspects: Iterable[Suspect]) -> str:
-    """`rank 4`, `ranks 1, 3, 5 and 2 more`; servers where ranks are not known."""
+    """`rank 4`, `ranks 1, 3, 5 and 2 more`; where they are, if the number of one is not known; "" of none."""
     suspects = list(suspects)
-    names = listed(rank_name(suspect) if suspect.rank is None else suspect.rank for suspect in suspects)
-    if all(suspect.rank is None for suspect in suspects):
-        return names
-    return with_noun(names, is_one=len(suspects) == 1)
+    if not suspects or any(suspect.rank is None for suspect in suspects):
+        return listed(map(rank_name, suspects))
+    return with_noun(listed(suspect.rank for suspect in suspects), is_one=len(suspects) == 1)
 
 
 def with_noun(ranks: str, *, is_one: bool) -> Message:

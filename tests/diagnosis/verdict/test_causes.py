@@ -143,7 +143,7 @@ def test_a_card_without_a_log_that_heartbeats_call_lost_may_have_failed_before()
     for rank in (4, 5, 6, 7):
         logs.say(rank, JOINED + 140, heard(2)).say(rank, JOINED + 140, heard(5))
     assert of(logs).certainty == "cannot_tell"
-    assert of(logs).reason.endswith("but 10.1.0.0, card 2 may have failed before")
+    assert of(logs).reason.endswith("but card 2 of 10.1.0.0 may have failed before")
 
 
 def launched(logs: Logs, *exits: Exited) -> Diagnosis:
