@@ -92,6 +92,10 @@ def _empty(process: Process, counted: _Counted) -> str | None:
     return Message("diagnosis.empty-log", "it is empty") if is_lost else None
 
 
+_NOT_READ = {b"PK\3\4": "zip", b"7z\xbc\xaf": "7z", b"Rar!": "rar", b"BZh": "bzip2", b"\x28\xb5\x2f\xfd": "zstd"}
+"""How files begin whose formats are not read; those of gzip, xz and tar are."""
+
+
 def read_log(log: Log) -> Found:
     """All that a log states; an error in the middle of it ends it, and is noted."""
     counted = _Counted(log.pieces)
@@ -101,6 +105,11 @@ def read_log(log: Log) -> Found:
         return _read_kind(log, counted, process, kind)
     pieces = iter(counted)
     first = next(pieces, b"")
+    if packer := next((name for start, name in _NOT_READ.items() if first.startswith(start)), None):
+        note = Message(
+            "diagnosis.packed", "{file} is packed with {packer}: unpack it first", file=log.name, packer=packer
+        )
+        return Found(None, (), (note,))
     if torch_dump.is_dump(log.path.name, first):
         return _of_dump(log, counted, process, chain([first], pieces))
     assembler = Assembler()

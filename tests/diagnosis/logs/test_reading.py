@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tarfile
 import time
+import zipfile
 from collections.abc import Iterator
 from contextlib import suppress
 from itertools import product
@@ -299,6 +300,13 @@ def test_other_and_binary_files_are_skipped(tmp_path: Path) -> None:
     evidence = read([tmp_path])
     assert [file.process.pid for file in evidence.files] == [77]
     assert evidence.notes == (f"{tmp_path / 'b.log'} is not text",)
+
+
+def test_a_format_that_is_not_read_is_named(tmp_path: Path) -> None:
+    write(tmp_path / NAME, WAITED)
+    with zipfile.ZipFile(tmp_path / "logs.log", "w") as file:  # a stored file would be text, with other names and lines
+        file.writestr("worker.log", WAITED)
+    assert read([tmp_path]).notes == (f"{tmp_path / 'logs.log'} is packed with zip: unpack it first",)
 
 
 def test_a_folder_without_logs_is_an_error(tmp_path: Path) -> None:

@@ -171,6 +171,7 @@ def with_next_step(case: Case, cause: Cause) -> Cause:
         step = Message(
             "diagnosis.collect-output",
             "name what the programs of {ranks} printed, the log of their launcher and `dmesg -T` of their servers too",
-            ranks=rank_names(cause.suspects) or Message("diagnosis.every-rank", "all ranks"),
+            ranks=rank_names(suspect for suspect in cause.suspects if suspect != Suspect(None, None, None))
+            or Message("diagnosis.every-rank", "all ranks"),
         )
     return cause._replace(fix=step)
