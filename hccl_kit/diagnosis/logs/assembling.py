@@ -105,7 +105,7 @@ class Assembler:
         """
         self._ranks: dict[tuple[str | None, int], int] = {}
         self._waiting: tuple[int, int | None] | None = None
-        self._message: tuple[int, int] | None = None
+        self._message: tuple[int, Record] | None = None
 
     def take(self, line: Line) -> bool:
         """Take a line; returns whether the next line is needed too."""
@@ -127,9 +127,9 @@ class Assembler:
         The message of an exception is printed at once, so lines without a process that follow are of the same one.
         """
         if record.module == "TORCH" and record.pid is not None:
-            self._message = line, record.pid
-        elif self._message and line <= self._message[0] + APART and _CONTINUES.match(without_prefix(record.text)):
-            return record if record.pid is not None else record._replace(pid=self._message[1])
+            self._message = line, record
+        elif self._message and line <= self._message[0] + APART and _continues(self._message[1], record):
+            return record._replace(pid=self._message[1].pid)
         else:
             self._message = None
         return record
@@ -236,6 +236,13 @@ class Assembler:
             self._elastic, self._is_root, self._elastic_time = None, False, None
         elif self._elastic and line - self._elastic[0] > 8:
             self._elastic = None
+
+
+def _continues(first: Record, record: Record) -> bool:
+    """Whether a line may be of the message that the first one begins: it is, if nothing names another process."""
+    who, origin = record.origin, first.origin
+    pairs = ((record.pid, first.pid), (who.rank, origin.rank), (who.server, origin.server))
+    return all(value in (None, named) for value, named in pairs) and bool(_CONTINUES.match(without_prefix(record.text)))
 
 
 def _is_from_launcher(record: Record) -> bool:
