@@ -231,3 +231,37 @@ def test_a_process_that_deepspeed_saw_killed_is_named_by_its_local_rank(tmp_path
 """
     found = diagnose([write(tmp_path / "job.log", text)])
     assert fault_of(found).kind == "local rank 3 was killed by SIGKILL"
+
+
+INNER = 'Traceback (most recent call last):\n  File "/job/data.py", line 12, in read\n    open(path)\n' + MISSING
+RULES = "\n" + "-" * 66 + "\n- {}: \n" + "-" * 66 + "\n"
+PASSED_ON = {
+    "DataLoader": f"FileNotFoundError: Caught FileNotFoundError in DataLoader worker process 0.\nOriginal {INNER}",
+    "spawn": "torch.multiprocessing.spawn.ProcessRaisedException: \n\n"
+    f"-- Process 1 terminated with the following error:\n{INNER}",
+    "MindSpore": "RuntimeError: Exception thrown from user defined Python function in dataset. \n"
+    + RULES.format("Python Call Stack")
+    + INNER
+    + RULES.format("Dataset Pipeline Error Message")
+    + "[ERROR] Execute user Python code failed, check 'Python Call Stack' above.\n",
+}
+
+
+@pytest.mark.parametrize("form", PASSED_ON)
+def test_an_exception_that_passes_on_another_is_that_one(tmp_path: Path, form: str) -> None:
+    found = diagnose([write(tmp_path / "job.log", traceback(PASSED_ON[form], 1))])
+    assert (named(found), fault_of(found).kind) == (1, f"{MISSING} (at data.py:12)")
+
+
+@pytest.mark.parametrize("form", PASSED_ON)
+def test_an_exception_that_passes_on_a_cut_one_is_an_error(tmp_path: Path, form: str) -> None:
+    found = diagnose([write(tmp_path / "job.log", traceback(PASSED_ON[form].partition(MISSING)[0], 1))])
+    assert (named(found), "(at " in fault_of(found).kind) == (1, True)
+
+
+def test_the_step_of_a_data_pipeline_that_failed_is_named(tmp_path: Path) -> None:
+    """As MindSpore 2.10 prints it for an image that is cut; its record of the same error is in `lines.txt`."""
+    text = "RuntimeError: Exception thrown from dataset pipeline. Refer to 'Dataset Pipeline Error Message'. \n"
+    text += RULES.format("Dataset Pipeline Error Message") + "[ERROR] map operation: [Decode] failed.\n"
+    found = diagnose([write(tmp_path / "job.log", traceback(text, 1))])
+    assert fault_of(found).kind == "RuntimeError: map operation: [Decode] failed. (at train.py:4)"

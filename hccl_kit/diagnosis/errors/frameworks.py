@@ -185,4 +185,17 @@ cause: it is printed with every error
 apart: the line with the code (EI, EE, EL, EZ) above it
 fix: run `hccl-kit explain` on that line, or on the whole text
 """),
+    known(r"""cause
+a step of MindSpore's data pipeline failed
+line: MindSpore dataset is terminated with err msg: (?:Exception thrown from dataset pipeline\. Refer to '
+    Dataset Pipeline Error Message'\. )?(?P<reason>[^\n]{1,200})
+example: [ERROR] MD(77,7f00,python):2026-11-30-02:24:23.734.793 [m/task_manager.cc:257] InterruptMaster] MindSpore
+    dataset is terminated with err msg: Exception thrown from dataset pipeline. Refer to 'Dataset Pipeline Error
+    Message'. map operation: [Decode] failed. [Internal ERROR] Decode: image decode failed.
+says: {reason}
+cause: a file of the data set is damaged, or has another format
+cause: an operation of the pipeline got data of another shape or type
+apart: the same sample in a loop over the data set alone, without training
+fix: remove or repair the sample that the message names
+"""),
 )

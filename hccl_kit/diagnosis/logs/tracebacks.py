@@ -30,6 +30,11 @@ _OF_LAUNCHER = re.compile(
     r"|RuntimeError: (?:Distributed job exited with exception|The total number of timed out node is)"
 )
 """What torchrun, msrun and MindSpore's scheduler raise when a rank has ended: it is no error of a rank."""
+_PASSED_ON = re.compile(
+    r"(?:\w{1,60}\.){0,6}(?:\w{1,60}: Caught \w{1,60} in |ProcessRaisedException:|RuntimeError: Exception thrown from )"
+)
+"""Exceptions that pass on another one, whose traceback follows: of torch's DataLoader and spawn (torch 2.13), and of
+MindSpore's datasets (2.10), which may have no traceback, but a line with an error."""
 _FRAME = re.compile(r'^ {0,8}File "(?P<file>[^"\n]{1,500})", line (?P<line>[0-9]{1,9})')
 _HEADLESS = re.compile(_FRAME.pattern + ", in ")
 """A frame of a traceback whose first lines were cut off. In dumps of stacks there is no comma after the number."""
@@ -41,6 +46,8 @@ _REQUEST = re.compile(r"/uvicorn/protocols/|/entrypoints/(?:\w+/){0,4}serving\w*
 """Files of servers through which each request goes: its error does not end the server.
 
 Paths of encode/uvicorn and vllm-project/vllm, read in November 2026."""
+_ERROR = "[ERROR] "
+"""Begins the line of MindSpore that says which step of a data pipeline failed."""
 _RULE = re.compile(r"[-=]{4,}$")
 
 Who = tuple[int | None, int | None, str | None]
@@ -65,8 +72,9 @@ def _text(line: str) -> str:
 class _Traceback(NamedTuple):
     """A traceback from its first line on: the last frame of the user's own code, then the exception as far as it is.
 
-    `is_group`: it is a group of exceptions, whose first one is awaited. `is_request`: it is of a request to a server,
-    which goes on. `waits`: see Fault.
+    `is_group`: it is a group of exceptions, whose first one is awaited. `passes_on`: it passes on one that is awaited.
+    `outer`: the exception that passes this one on. `is_request`: it is of a request to a server, which goes on.
+    `waits`: see Fault.
     """
 
     line: int
@@ -75,6 +83,8 @@ class _Traceback(NamedTuple):
     raised: Noted | None = None
     headings: tuple[str, ...] = ()
     is_group: bool = False
+    passes_on: bool = False
+    outer: Noted | None = None
     is_request: bool = False
 
     def below(self, text: str) -> _Traceback:
@@ -111,8 +121,8 @@ class Tracebacks:
         if process in self._open and self._open[process].is_group:
             return self._part(process, self._open[process], record, text)
         if is_head := _HEAD in text:
-            self._close(process)
-        if (is_head or (process not in self._open and _HEADLESS.match(text))) and len(self._open) < MAX_OPEN:
+            self._head(process, line)
+        elif process not in self._open and _HEADLESS.match(text) and len(self._open) < MAX_OPEN:
             self._open[process] = _Traceback(line)
         traceback = None if is_head else self._open.get(process)
         if traceback is None or not record.is_whole or not text.strip():
@@ -126,9 +136,11 @@ class Tracebacks:
             if _OF_LAUNCHER.match(text):
                 return True
             if match := _EXCEPTION.match(text):
-                is_group = bool(match["group"])
-                self._open[process] = traceback._replace(line=line, raised=_raised(noted, match), is_group=is_group)
-                if not (is_group or text.rstrip().endswith(":")):
+                is_group, passes_on = bool(match["group"]), _PASSED_ON.match(text) is not None
+                self._open[process] = traceback._replace(
+                    line=line, raised=_raised(noted, match), is_group=is_group, passes_on=passes_on
+                )
+                if not (is_group or passes_on or text.rstrip().endswith(":")):
                     self._close(process)
                 return True
         return False
@@ -141,6 +153,16 @@ class Tracebacks:
             self._close(process)
         faults, self._faults = self._faults, []
         return faults
+
+    def _head(self, process: Who, line: int) -> None:
+        """The first line of a traceback; if one before it passes this one on, that is told only if this one is cut."""
+        before = self._open.get(process)
+        if before is not None and before.passes_on and line - before.line <= APART:
+            self._open[process] = _Traceback(line, before.frame, outer=before.raised)
+            return
+        self._close(process)
+        if len(self._open) < MAX_OPEN:
+            self._open[process] = _Traceback(line)
 
     def _part(self, process: Who, group: _Traceback, record: Record, text: str) -> bool:
         """A line below a group of exceptions: the first one of the group tells more than the group."""
@@ -156,6 +178,12 @@ class Tracebacks:
 
     def _heading(self, process: Who, traceback: _Traceback, text: str, line: int) -> None:
         """A line after an exception without a message: a rule, a heading, or the message."""
+        if traceback.passes_on:
+            is_message = text.startswith(_ERROR)
+            self._open[process] = traceback._replace(headings=(text.removeprefix(_ERROR),) if is_message else ())
+            if is_message or line - traceback.line > APART:
+                self._close(process)
+            return
         is_over = line - traceback.line > APART or len(traceback.headings) == MAX_HEADINGS
         if _RULE.match(text) and not is_over:
             return
@@ -168,12 +196,13 @@ class Tracebacks:
     def _close(self, process: Who) -> None:
         """End a traceback: the exception has the message that follows it."""
         traceback = self._open.pop(process, None)
-        if traceback is None or traceback.raised is None or traceback.is_request:
+        raised = traceback and (traceback.raised or traceback.outer)
+        if traceback is None or raised is None or traceback.is_request:
             return
-        fault = traceback.raised.fact
+        fault = raised.fact
         assert isinstance(fault, Fault)
         if traceback.headings:
-            name = fault.text.strip().rstrip(":")
+            name = fault.text.strip().partition(":")[0]
             fault = of_exception(name.split(".")[-1], f"{name}: {': '.join(traceback.headings)}")
         fault = fault._replace(raised_at=traceback.frame, waits=traceback.waits)
-        self._faults.append(traceback.raised._replace(fact=fault))
+        self._faults.append(raised._replace(fact=fault))
