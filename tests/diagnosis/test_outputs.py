@@ -265,3 +265,26 @@ def test_the_step_of_a_data_pipeline_that_failed_is_named(tmp_path: Path) -> Non
     text += RULES.format("Dataset Pipeline Error Message") + "[ERROR] map operation: [Decode] failed.\n"
     found = diagnose([write(tmp_path / "job.log", traceback(text, 1))])
     assert fault_of(found).kind == "RuntimeError: map operation: [Decode] failed. (at train.py:4)"
+
+
+def test_the_frames_in_a_box_are_read(tmp_path: Path) -> None:
+    """As rich 15 prints a traceback, here in 40 columns; paths that are too long go on in the next line."""
+    box = """\
+╭── Traceback (most recent call last) ─╮
+│ /home/user/job/training/train.py:7 i │
+│ n <module>                           │
+│                                      │
+│   6 │   step(torch.ones(3, 5))       │
+│ ❱ 7 main()                           │
+│                                      │
+│ /home/user/job/training/network_mode │
+│ l.py:40 in forward                   │
+│                                      │
+│ ❱ 40 │   return net(batch)           │
+│                                      │
+│ /usr/lib/python3/site-packages/n.py: │
+│ 3 in call                            │
+╰──────────────────────────────────────╯
+"""
+    found = diagnose([write(tmp_path / "job.log", "".join(f"[rank1]: {line}\n" for line in (box + SHAPE).split("\n")))])
+    assert (named(found), fault_of(found).kind) == (1, f"{SHAPE} (at network_model.py:40)")

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import PurePath
 from typing import NamedTuple
 
+from hccl_kit.diagnosis.errors.message import MAX_WORD
 from hccl_kit.diagnosis.facts import Fault, Noted
 from hccl_kit.diagnosis.logs.faults import of_exception
 from hccl_kit.diagnosis.logs.origins import without_prefix
@@ -36,6 +37,11 @@ _PASSED_ON = re.compile(
 """Exceptions that pass on another one, whose traceback follows: of torch's DataLoader and spawn (torch 2.13), and of
 MindSpore's datasets (2.10), which may have no traceback, but a line with an error."""
 _FRAME = re.compile(r'^ {0,8}File "(?P<file>[^"\n]{1,500})", line (?P<line>[0-9]{1,9})')
+_BOX = "│╰"
+"""How the lines of a traceback in a box begin (rich 14); the exception is below the box."""
+_INDENTED = (" ", "\t", "-", *_BOX)
+"""How the lines between the first one of a traceback and its exception begin."""
+_IN_BOX = re.compile(r"(?P<file>/[^:\n]{1,500}):(?P<line>[0-9]{1,9}) ?in ")
 _HEADLESS = re.compile(_FRAME.pattern + ", in ")
 """A frame of a traceback whose first lines were cut off. In dumps of stacks there is no comma after the number."""
 _LIBRARY = re.compile(r"(?:site|dist)-packages/|/lib/python[0-9.]{1,5}/|^<")
@@ -62,7 +68,7 @@ def who(noted: Noted) -> Who:
 def ends_open(lines: Sequence[str]) -> bool:
     """Whether the last lines of a file are the beginning of a traceback: its exception is cut off."""
     heads = [number for number, line in enumerate(lines) if _HEAD in line]
-    return bool(heads) and all(_text(line)[:1] in ("", " ", "\t", "-") for line in lines[heads[-1] + 1 :])
+    return bool(heads) and all(_text(line)[:1] in ("", *_INDENTED) for line in lines[heads[-1] + 1 :])
 
 
 def _text(line: str) -> str:
@@ -74,7 +80,7 @@ class _Traceback(NamedTuple):
 
     `is_group`: it is a group of exceptions, whose first one is awaited. `passes_on`: it passes on one that is awaited.
     `outer`: the exception that passes this one on. `is_request`: it is of a request to a server, which goes on.
-    `waits`: see Fault.
+    `waits`: see Fault. `path`: the first part of a path in a box.
     """
 
     line: int
@@ -86,16 +92,23 @@ class _Traceback(NamedTuple):
     passes_on: bool = False
     outer: Noted | None = None
     is_request: bool = False
+    path: str = ""
 
-    def below(self, text: str) -> _Traceback:
+    def below(self, frame: re.Match[str]) -> _Traceback:
         """The traceback with a further frame."""
-        frame = _FRAME.match(text)
-        assert frame is not None
         if _REQUEST.search(frame["file"]):
             return self._replace(is_request=True)
         if _LIBRARY.search(frame["file"]):
             return self._replace(waits=self.waits or _WAITS.search(frame["file"]) is not None)
         return self._replace(frame=f"{PurePath(frame['file']).name}:{frame['line']}", waits=False)
+
+    def in_box(self, text: str) -> _Traceback:
+        """The traceback with a line in a box, where a path that is too long goes on in the next line."""
+        line = text.strip().strip("│").strip()
+        path = line if line.startswith("/") else self.path and (self.path + line)[:MAX_WORD]
+        frame = _IN_BOX.match(path)
+        above = self._replace(path=path if line and not frame else "")
+        return above.below(frame) if frame else above
 
 
 def _raised(noted: Noted, exception: re.Match[str]) -> Noted:
@@ -129,9 +142,11 @@ class Tracebacks:
             return False
         if traceback.raised is not None:
             self._heading(process, traceback, text.strip(), line)
-        elif _FRAME.match(text):
-            self._open[process] = traceback.below(text)
-        elif text[0] not in " \t-":
+        elif frame := _FRAME.match(text):
+            self._open[process] = traceback.below(frame)
+        elif text.startswith(_BOX[0]):
+            self._open[process] = traceback.in_box(text)
+        elif text[0] not in _INDENTED:
             del self._open[process]
             if _OF_LAUNCHER.match(text):
                 return True
@@ -166,8 +181,8 @@ class Tracebacks:
 
     def _part(self, process: Who, group: _Traceback, record: Record, text: str) -> bool:
         """A line below a group of exceptions: the first one of the group tells more than the group."""
-        if _FRAME.match(text):
-            self._open[process] = group.below(text)
+        if frame := _FRAME.match(text):
+            self._open[process] = group.below(frame)
         elif (match := _EXCEPTION.match(text)) and group.raised:
             self._open[process] = group._replace(raised=_raised(group.raised, match), is_group=bool(match["group"]))
             if not match["group"]:
