@@ -288,3 +288,8 @@ def test_the_frames_in_a_box_are_read(tmp_path: Path) -> None:
 """
     found = diagnose([write(tmp_path / "job.log", "".join(f"[rank1]: {line}\n" for line in (box + SHAPE).split("\n")))])
     assert (named(found), fault_of(found).kind) == (1, f"{SHAPE} (at network_model.py:40)")
+
+
+def test_an_exception_with_the_name_of_its_module_keeps_its_message(tmp_path: Path) -> None:
+    log = write(tmp_path / "job.log", traceback("omegaconf.errors.ConfigKeyError: Key 'lrr' is not in struct", 1))
+    assert fault_of(diagnose([log])).kind == "ConfigKeyError: Key 'lrr' is not in struct (at train.py:4)"

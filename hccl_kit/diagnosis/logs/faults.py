@@ -153,10 +153,10 @@ def _of_output(text: str, *, of_ascend: bool) -> Fault | None:
 
 
 def of_exception(name: str, text: str) -> Fault:
-    """An exception that ended a Python program."""
+    """An exception that ended a Python program; `name` is without its module."""
     fault = _stated("PYTHON", text, _answer(text, of_ascend=False))
     if fault is None:
-        return Fault(None, "PYTHON", name, text[:MAX_WORD])
+        return Fault(None, "PYTHON", name, text[max(text.find(name), 0) :][:MAX_WORD])
     return known(
         fault._replace(kind=with_reason(name, row_text(fault.kind))),
         text,
