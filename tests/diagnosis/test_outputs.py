@@ -293,3 +293,9 @@ def test_the_frames_in_a_box_are_read(tmp_path: Path) -> None:
 def test_an_exception_with_the_name_of_its_module_keeps_its_message(tmp_path: Path) -> None:
     log = write(tmp_path / "job.log", traceback("omegaconf.errors.ConfigKeyError: Key 'lrr' is not in struct", 1))
     assert fault_of(diagnose([log])).kind == "ConfigKeyError: Key 'lrr' is not in struct (at train.py:4)"
+
+
+def test_an_error_of_syntax_has_no_first_line(tmp_path: Path) -> None:
+    text = "  File \"/job/train.py\", line 3\n    x = (\n        ^\nSyntaxError: '(' was never closed\n"
+    found = diagnose([write(tmp_path / "job.log", "".join(f"[rank0]: {line}\n" for line in text.splitlines()))])
+    assert (named(found), fault_of(found).kind) == (0, "SyntaxError: '(' was never closed (at train.py:3)")

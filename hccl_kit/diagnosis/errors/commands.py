@@ -1,6 +1,6 @@
 """What is printed about a command that cannot be started, so that the program never ran.
 
-Seen with `hccl-kit run`, util-linux 2.38 (setsid, setpriv), coreutils 9.1, Slurm 22.05 and Python 3.11, 2026-11-29.
+Seen with `hccl-kit run`, util-linux 2.38 (setsid, setpriv), coreutils 9.1, Slurm 22.05 and Python 3.11, 2026-11-30.
 """
 
 from __future__ import annotations
@@ -44,6 +44,15 @@ fix: start it by its interpreter, such as python train.py, or chmod +x FILE
             rf"\berror: execve\(\): {_PATH}: Permission denied",
         )
     ),
+    known(r"""cause in_output
+the program refused its arguments
+line: (?:^|[ :\]])(?P<program>[\w./-]{1,100}\.py): error: (?P<what>[^\n]{1,200})
+example: train.py: error: unrecognized arguments: --lrr 3
+says: {program}: {what}
+cause: a typing error in an option, or an option of another release of the program
+apart: python PROGRAM --help, where the rank runs
+fix: correct what stands behind the program in the command
+"""),
     known(r"""cause
 a shell did not find a command of a script
 line: (?:^|[ :])(?P<path>[\w.+-]{1,100}): (?:command )?not found$

@@ -2,12 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+
+from hccl_kit.base.message import Message
+from hccl_kit.base.process_end import killed_by
+from hccl_kit.diagnosis.errors.message import LogMessage
 from hccl_kit.diagnosis.errors.row import KnownError, known
+from hccl_kit.diagnosis.facts import Fact, Fault
 
 HOST_MEMORY = "free -h; dmesg -T | grep -i 'killed process\\|oom'; docker inspect CONTAINER | grep -i memory"
 MORE_MEMORY = (
     "use fewer processes or data workers, load weights rank by rank, or raise the memory limit of the container"
 )
+_ENDS: Mapping[str, int] = {
+    **{"Killed": 9, "Segmentation fault": 11, "Bus error": 7, "Illegal instruction": 4, "Floating point exception": 8},
+    **{"已杀死": 9, "段错误": 11, "总线错误": 7, "非法指令": 4},
+}
+"""How bash 5 calls the signals of a process that did not end by itself, in English and Chinese."""
+
+
+def _ended(message: LogMessage) -> Iterator[Fact]:
+    number = next(number for name, number in _ENDS.items() if name in message.match[0])
+    pid = message.value("pid")
+    what = Message("diagnosis.process-ended", "process {pid} was {killed}", pid=pid, killed=killed_by(number))
+    yield Fault(None, "LAUNCHER", what, message.shown)
+
 
 ROWS: tuple[KnownError, ...] = (
     known(r"""cause
@@ -123,4 +142,27 @@ apart: df -h /dev/shm in the container, while the job starts
 fix: start the container with --shm-size=16g or more, or with --ipc=host; in Kubernetes mount an emptyDir with medium
     Memory at /dev/shm
 """),
+    known(r"""cause in_output
+a process crashed; the frames below that line show where
+line: Fatal Python error: (?P<signal>Segmentation fault|Illegal instruction|Floating point exception)
+example: Fatal Python error: Segmentation fault
+says: {signal}
+cause: a bug in the library of the first frames, or two releases of it
+apart: the first frames below `most recent call first`; an exception or an ERROR above it
+fix: install the libraries of one release of CANN and torch_npu, or MindSpore
+"""),
+    known("""result
+a shell saw a process of its script end by a signal
+example: run.sh: line 7: 4711 Killed                  python train.py
+says: it is process {pid}
+cause: Killed: the memory of the host, or of its container, was used up, or somebody killed it
+cause: a crash: the output of that process, above, has more
+""")._replace(
+        patterns=tuple(
+            rf"(?:\bline [0-9]{{1,6}}:|第 [0-9]{{1,6}} 行：) *(?P<pid>[0-9]{{1,10}}) {name} " for name in _ENDS
+        ),
+        fact=_ended,
+        tells_apart=HOST_MEMORY,
+        fix="correct what the output of that process shows; if the kernel killed it, " + MORE_MEMORY,
+    ),
 )

@@ -42,8 +42,9 @@ _BOX = "│╰"
 _INDENTED = (" ", "\t", "-", *_BOX)
 """How the lines between the first one of a traceback and its exception begin."""
 _IN_BOX = re.compile(r"(?P<file>/[^:\n]{1,500}):(?P<line>[0-9]{1,9}) ?in ")
-_HEADLESS = re.compile(_FRAME.pattern + ", in ")
-"""A frame of a traceback whose first lines were cut off. In dumps of stacks there is no comma after the number."""
+_HEADLESS = re.compile(_FRAME.pattern + "(?:, in |$)")
+"""A frame of a traceback without its first line: it was cut off, or the error is one of syntax. In dumps of stacks no
+comma follows the number."""
 _LIBRARY = re.compile(r"(?:site|dist)-packages/|/lib/python[0-9.]{1,5}/|^<")
 """Files that are not the user's own code."""
 _WAITS = re.compile(r"/torch/(?:distributed|autograd)/|/torch_npu/|/mindspore/(?:common|communication|ops)/")
