@@ -14,15 +14,16 @@ HOST_MEMORY = "free -h; dmesg -T | grep -i 'killed process\\|oom'; docker inspec
 MORE_MEMORY = (
     "use fewer processes or data workers, load weights rank by rank, or raise the memory limit of the container"
 )
-_ENDS: Mapping[str, int] = {
-    **{"Killed": 9, "Segmentation fault": 11, "Bus error": 7, "Illegal instruction": 4, "Floating point exception": 8},
-    **{"已杀死": 9, "段错误": 11, "总线错误": 7, "非法指令": 4},
+_CRASHES: Mapping[str, int] = {
+    **{"Segmentation fault": 11, "Bus error": 7, "Illegal instruction": 4, "Floating point exception": 8},
+    **{"段错误": 11, "总线错误": 7, "非法指令": 4},
 }
-"""How bash 5 calls the signals of a process that did not end by itself, in English and Chinese."""
+"""How bash 5 calls the signals of a crash, in English and Chinese."""
+_OF_SHELL = r"(?:\bline [0-9]{1,6}:|第 [0-9]{1,6} 行：) *(?P<pid>[0-9]{1,10}) "
 
 
-def _ended(message: LogMessage) -> Iterator[Fact]:
-    number = next(number for name, number in _ENDS.items() if name in message.match[0])
+def _crashed(message: LogMessage) -> Iterator[Fact]:
+    number = next(number for name, number in _CRASHES.items() if name in message.match[0])
     pid = message.value("pid")
     what = Message("diagnosis.process-ended", "process {pid} was {killed}", pid=pid, killed=killed_by(number))
     yield Fault(None, "LAUNCHER", what, message.shown)
@@ -153,15 +154,14 @@ fix: install the libraries of one release of CANN and torch_npu, or MindSpore
 """),
     known("""result
 a shell saw a process of its script end by a signal
-example: run.sh: line 7: 4711 Killed                  python train.py
+example: run.sh: line 7: 4711 Segmentation fault      python train.py
 says: it is process {pid}
-cause: Killed: the memory of the host, or of its container, was used up, or somebody killed it
+cause: Killed: the script ended it because of another; or the memory of the host, or of its container, was used up
 cause: a crash: the output of that process, above, has more
 """)._replace(
-        patterns=tuple(
-            rf"(?:\bline [0-9]{{1,6}}:|第 [0-9]{{1,6}} 行：) *(?P<pid>[0-9]{{1,10}}) {name} " for name in _ENDS
-        ),
-        fact=_ended,
+        patterns=tuple(rf"{_OF_SHELL}{name} " for name in _CRASHES),
+        mentions=tuple(rf"{_OF_SHELL}{name} " for name in ("Killed", "已杀死")),  # a script itself ends others so
+        fact=_crashed,
         tells_apart=HOST_MEMORY,
         fix="correct what the output of that process shows; if the kernel killed it, " + MORE_MEMORY,
     ),

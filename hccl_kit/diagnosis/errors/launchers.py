@@ -168,6 +168,7 @@ cause: 137: the memory of the host was used up
         patterns=(
             r"error: rank (?P<rank>[0-9]{1,8}) on device [0-9]{1,6} of (?P<host>[\w.:-]{1,255}) failed with exit code"
             r" (?P<code>[0-9]{1,3})(?: \(SIG[\w+-]{1,12}\))?$",
+            r"error: rank (?P<rank>[0-9]{1,8}) on card [0-9]{1,6} failed with exit code (?P<code>[0-9]{1,3})\b",
             rf"{_IN_CHINESE}[0-9]{{1,6}} 号卡上的 rank (?P<rank>[0-9]{{1,8}}) 失败，退出码 (?P<code>[0-9]{{1,3}})",
         ),
         fact=_ended,
