@@ -299,3 +299,16 @@ def test_an_error_of_syntax_has_no_first_line(tmp_path: Path) -> None:
     text = "  File \"/job/train.py\", line 3\n    x = (\n        ^\nSyntaxError: '(' was never closed\n"
     found = diagnose([write(tmp_path / "job.log", "".join(f"[rank0]: {line}\n" for line in text.splitlines()))])
     assert (named(found), fault_of(found).kind) == (0, "SyntaxError: '(' was never closed (at train.py:3)")
+
+
+def test_a_known_error_on_all_ranks_is_of_all_though_its_numbers_differ(tmp_path: Path) -> None:
+    error = "RuntimeError: NPU out of memory. Tried to allocate 2.5{0} GiB (NPU {0}; 60.97 GiB total capacity; \
+58.1{0} GiB already allocated; 58.1{0} GiB current active; 1.66 GiB free; 58.95 GiB reserved in total by PyTorch)"
+    ranks = [traceback(error.format(rank), rank) for rank in range(3)]
+    found = diagnose([write(tmp_path / "job.log", "".join(ranks))])
+    assert (found.where, len(found.suspects)) == ("all", 3)
+    assert fault_of(found).kind.startswith(
+        "failed with the same error: RuntimeError: the memory of the card is used up"
+    )
+    other = diagnose([write(tmp_path / "job.log", "".join([*ranks, traceback(SHAPE, 3)]))])
+    assert other.first_fault is None

@@ -773,7 +773,7 @@ def test_a_program_that_fails_on_every_rank_is_named_instead_of_a_rank() -> None
 def test_two_different_exceptions_are_not_a_common_program_error() -> None:
     logs = Logs(4, joined=False)
     for rank in range(4):
-        logs.fail(rank, START + 1, Fault(None, "PYTHON", "TypeError", f"TypeError: {rank}"))
+        logs.fail(rank, START + 1, Fault(None, "PYTHON", "TypeError", f"TypeError: {'abcd'[rank]}"))
     found = judge(logs.evidence())
     assert found.certainty == "cannot_tell"
     assert found.fix.startswith("read the error of each of them")

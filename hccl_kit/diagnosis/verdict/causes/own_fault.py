@@ -6,11 +6,13 @@ that gives up waiting ends with an exception.
 
 from __future__ import annotations
 
+import re
 from math import inf
 from pathlib import PurePath
 
 from hccl_kit.base.message import Message
 from hccl_kit.base.wording import listed, sentences
+from hccl_kit.diagnosis.errors.row import row_text
 from hccl_kit.diagnosis.facts import Fault
 from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, cannot_tell, missing_logs, verdict
 from hccl_kit.diagnosis.verdict.causes.earlier import ENOUGH, MARGIN_OF_ENDS, may_be_earlier, time_of
@@ -36,6 +38,7 @@ MAX_PLACES = 4
 """Errors that a fix names."""
 MANY = 64
 """Maximum number of faults among which the waits of other ranks decide."""
+_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _OF_TABLE = ("EI0004", "EI0014", "EI0017")
 
 
@@ -104,7 +107,7 @@ def _disordered(faults: list[RankFault], first: RankFault | None = None) -> Caus
 
 def _undecided(case: Case, faults: list[RankFault]) -> Cause:
     """Several ranks have faults of their own, and none is known to be the first."""
-    is_of_program = _is_of_program(faults)
+    is_of_program = _is_of_program(case, faults)
     if is_of_program and _others_were_ended(case, faults):
         return _program(faults, is_on_all=len(faults) == len(case.job.ranks))
     suspects = [fault.suspect for fault in faults]
@@ -125,10 +128,15 @@ def _undecided(case: Case, faults: list[RankFault]) -> Cause:
     return cause._replace(blame=of_fact(faults[0].event.fact) if is_of_program else None)
 
 
-def _is_of_program(faults: list[RankFault]) -> bool:
-    """Whether all ranks that failed have the same error: the program fails wherever it runs."""
-    texts = {fault.event.fact.text if isinstance(fault.event.fact, Fault) else None for fault in faults}
-    return len(faults) > 1 and len(texts) == 1 and None not in texts
+def _is_of_program(case: Case, faults: list[RankFault]) -> bool:
+    """Whether all ranks that failed have the same error: the program fails wherever it runs.
+
+    If all ranks of the job failed, its numbers may differ: cards, sizes, samples.
+    """
+    texts = [fault.event.fact.text if isinstance(fault.event.fact, Fault) else None for fault in faults]
+    if len(faults) == len(case.job.ranks) and not case.job.silent:
+        texts = [text and _NUMBER.sub("", text) for text in texts]
+    return len(faults) > 1 and len(set(texts)) == 1 and None not in texts
 
 
 def _others_were_ended(case: Case, faults: list[RankFault]) -> bool:
@@ -145,25 +153,40 @@ def _program(faults: list[RankFault], *, is_on_all: bool) -> Cause:
     known = known_fix(faults[0].event) or Message(
         "diagnosis.fix-error", "fix the error that {place} reports", place=place_name(faults[0].event.place)
     )
-    of_table, error = fact.code in _OF_TABLE, fact.text[:MAX_TEXT]
+    of_table = fact.code in _OF_TABLE
     check = Message("diagnosis.check-table", "check the table: hccl-check TABLE")
     everywhere = Message("diagnosis.on-every-rank", "every rank has this error")
     before = Message("diagnosis.ended-before", "the other ranks were ended before they came to it")
+    fix = sentences([check if of_table else "", known, everywhere if is_on_all else before])
     others = rank_names(fault.suspect for fault in faults[1:])
     same = Message("diagnosis.same-error-on-all", "the same error")
-    cause = verdict(
-        "diagnosis.all-failed",
-        "failed with {same}, so {culprit} is the cause: {error}",
-        [fault.suspect for fault in faults],
-        [fault.event for fault in faults],
-        code=fact.code,
-        hint=sentences([check if of_table else "", known, everywhere if is_on_all else before]),
-        same=same if is_on_all else Message("diagnosis.same-error-as", "the same error as {others}", others=others),
-        culprit=Message("diagnosis.the-table", "the rank table")
-        if of_table
-        else Message("diagnosis.the-program", "the program"),
-        error=error,
-    )
+    same = same if is_on_all else Message("diagnosis.same-error-as", "the same error as {others}", others=others)
+    suspects, events = [fault.suspect for fault in faults], [fault.event for fault in faults]
+    if fact.role == "cause" and not of_table:  # a row says what is wrong, which may be no matter of the program
+        cause = verdict(
+            "diagnosis.all-failed-alike",
+            "failed with {same}: {error}",
+            suspects,
+            events,
+            code=fact.code,
+            hint=fix,
+            same=same,
+            error=row_text(fact.kind),
+        )
+    else:
+        cause = verdict(
+            "diagnosis.all-failed",
+            "failed with {same}, so {culprit} is the cause: {error}",
+            suspects,
+            events,
+            code=fact.code,
+            hint=fix,
+            same=same,
+            culprit=Message("diagnosis.the-table", "the rank table")
+            if of_table
+            else Message("diagnosis.the-program", "the program"),
+            error=fact.text[:MAX_TEXT],
+        )
     why = Message("diagnosis.all-failed.why", "{number} ranks have this error, and no other one", number=len(faults))
     return cause._replace(supports=(why,), blame=of_fact(fact))
 
