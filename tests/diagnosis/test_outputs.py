@@ -312,3 +312,10 @@ def test_a_known_error_on_all_ranks_is_of_all_though_its_numbers_differ(tmp_path
     )
     other = diagnose([write(tmp_path / "job.log", "".join([*ranks, traceback(SHAPE, 3)]))])
     assert other.first_fault is None
+
+
+def test_a_message_that_goes_on_in_the_next_line_is_whole(tmp_path: Path) -> None:
+    text = "RuntimeError: The operation failed in the interpreter:\nno kernel for dtype 7\n"
+    found = diagnose([write(tmp_path / "job.log", traceback(text, 1))])
+    kind = "RuntimeError: The operation failed in the interpreter: no kernel for dtype 7 (at train.py:4)"
+    assert fault_of(found).kind == kind

@@ -38,7 +38,7 @@ _PASSED_ON = re.compile(
 MindSpore's datasets (2.10), which may have no traceback, but a line with an error."""
 _FRAME = re.compile(r'^ {0,8}File "(?P<file>[^"\n]{1,500})", line (?P<line>[0-9]{1,9})')
 _BOX = "│╰"
-"""How the lines of a traceback in a box begin (rich 14); the exception is below the box."""
+"""How the lines of a traceback in a box begin (rich 15); the exception is below the box."""
 _INDENTED = (" ", "\t", "-", *_BOX)
 """How the lines between the first one of a traceback and its exception begin."""
 _IN_BOX = re.compile(r"(?P<file>/[^:\n]{1,500}):(?P<line>[0-9]{1,9}) ?in ")
@@ -218,7 +218,8 @@ class Tracebacks:
         fault = raised.fact
         assert isinstance(fault, Fault)
         if traceback.headings:
-            name = fault.text.strip().partition(":")[0]
-            fault = of_exception(name.split(".")[-1], f"{name}: {': '.join(traceback.headings)}")
+            name, _, message = fault.text.strip().rstrip(":").partition(": ")
+            parts = (name, *((message,) if message and not traceback.passes_on else ()), *traceback.headings)
+            fault = of_exception(name.split(".")[-1], ": ".join(parts))
         fault = fault._replace(raised_at=traceback.frame, waits=traceback.waits)
         self._faults.append(raised._replace(fact=fault))
