@@ -6,14 +6,14 @@ import re
 from typing import NamedTuple
 
 from hccl_kit.diagnosis import facts
-from hccl_kit.diagnosis.errors.message import number, rank
+from hccl_kit.diagnosis.errors.message import number
 from hccl_kit.diagnosis.facts import MAX_RANK, Fact, Noted
 from hccl_kit.diagnosis.logs.faults import KEYS, facts_of
 from hccl_kit.diagnosis.logs.origins import NOBODY, without_prefix
 from hccl_kit.diagnosis.logs.plog import Record, records
 from hccl_kit.diagnosis.logs.scanning import Line, Search
+from hccl_kit.diagnosis.logs.summaries import ROOT, Summaries
 from hccl_kit.diagnosis.logs.tracebacks import AWAITED, MAX_OPEN, Tracebacks, Who, who
-from hccl_kit.diagnosis.moments import time_of
 
 MAX_CONNECTED = 1 << 16
 A_LINE = 8
@@ -25,7 +25,6 @@ IN_MESSAGE = 8
 MOST_ABOVE = 64
 """Maximum number of facts above an error that may be its frames."""
 
-ROOT = "Root Cause (first observed failure)"
 _KEYS = (
     "total connected num",
     "need connect rankNum",
@@ -56,13 +55,6 @@ SEARCH = Search.of(sorted({key.encode() for key in (*_KEYS, *KEYS)}), _SHARED)
 _TOTAL = re.compile(r"total connected num is ?\[([0-9]{1,8})\]")
 _NEEDED = re.compile(r"need connect rankNum is ?\[([0-9]{1,8})\]")
 _LIST = re.compile(r"connected rankinfo ?\[LINE ([0-9]{1,6})\] ?:(?P<ranks>(?: {0,2}\[[0-9]{1,16}\][,;]?){1,64})")
-_ELASTIC_TIME = re.compile(r"^ *time *: ?(?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2})_(?P<clock>[0-9]{2}:[0-9]{2}:[0-9]{2})")
-_ELASTIC = re.compile(r"^ *rank *: ?(?P<rank>[0-9]{1,8}) \(local_rank: ?(?P<local>[0-9]{1,6})\)")
-_MPI = re.compile(r"^ *Process name: \[|\bprocess rank [0-9]{1,8} with PID .{1,300} exited on$")
-_EXIT_CODE = re.compile(
-    r"(?:^ *exitcode *: ?|\bExit code: {1,8})(?P<code>-?[0-9]{1,3})(?: \(pid: ?(?P<pid>[0-9]{1,10})\)|$)"
-    r"|^signal (?P<signal>[0-9]{1,2}) \("
-)
 _CONTINUES = re.compile(r"\s|\[Error\]: |E[A-Z0-9][0-9]{4}: ")
 _CALM = (
     facts.Joined,
@@ -94,18 +86,15 @@ class Assembler:
         self._connected = _Connected()
         self._tracebacks = Tracebacks()
         self._located: dict[Who, Noted] = {}
-        self._elastic: tuple[int, int] | None = None
-        self._is_root = False
-        self._elastic_time: float | None = None
-        self._first_rank: int | None = None
-        self._summaries: dict[int, int] = {}
-        self.earlier = 0
-        """Lines at the start of the file that are of earlier runs: in one run, torchrun writes one summary for each
-        server, told apart by the first of its ranks. Host names do not tell them apart: two servers may share one.
-        """
+        self._summaries = Summaries()
         self._ranks: dict[tuple[str | None, int], int] = {}
         self._waiting: tuple[int, int | None] | None = None
         self._message: tuple[int, Record] | None = None
+
+    @property
+    def earlier(self) -> int:
+        """Lines at the start of the file that are of earlier runs."""
+        return self._summaries.earlier
 
     def take(self, line: Line) -> bool:
         """Take a line; returns whether the next line is needed too."""
@@ -119,7 +108,7 @@ class Assembler:
                 self._ranks.setdefault((record.origin.server, record.pid), record.origin.rank)
             self._take(line.number, self._of_message(line.number, record))
         self._noted += self._tracebacks.finished(line.number - AWAITED)
-        return bool(self._tracebacks.is_open or self._elastic or self._connected.is_open or self._message)
+        return bool(self._tracebacks.is_open or self._summaries.is_open or self._connected.is_open or self._message)
 
     def _of_message(self, line: int, record: Record) -> Record:
         """The record, with the process whose error of torch_npu its line continues: the first line has `(PID:7, ...)`.
@@ -136,7 +125,7 @@ class Assembler:
 
     def end(self) -> list[Noted]:
         """All that was noted, in the order of lines."""
-        if self._is_root:  # the log is cut in the block of the rank that ended first
+        if self._summaries.is_cut:  # the log is cut in the block of the rank that ended first
             self._noted = [noted for noted in self._noted if not isinstance(noted.fact, facts.Exited)]
         for operator in self._operators.values():
             self._noted.append(operator.noted._replace(fact=operator.fact))
@@ -161,7 +150,8 @@ class Assembler:
         if record.level is None or record.is_screen:
             is_exception = self._tracebacks.take(self._note(line, record, facts.Connected((), None)), record)
             self._noted += self._tracebacks.finished(line - AWAITED)
-            self._elastic_exit(line, record)
+            if noted := self._summaries.take(self._note(line, record, facts.Connected((), None)), record):
+                self._noted.append(noted)
         for fact in facts_of(record):
             if isinstance(fact, facts.Fault) and (is_exception or (fact.is_unknown and _is_from_launcher(record))):
                 continue
@@ -206,36 +196,6 @@ class Assembler:
         if before:
             self._noted.append(before.noted._replace(fact=before.fact))
         self._operators[key] = _Open(noted, fact)
-
-    def _elastic_exit(self, line: int, record: Record) -> None:
-        """The block of torchrun for a rank: `rank : 3 (local_rank: 3)`, then `exitcode : -9 (pid: 4711)`.
-
-        The block of the rank that torchrun saw end first comes last, after a heading. Open MPI names that one only.
-        """
-        text = without_prefix(record.text)
-        if ROOT in text:
-            self._is_root, self._elastic_time = True, None
-        elif ended := _ELASTIC_TIME.match(text):
-            self._elastic_time = time_of(f"{ended['date']} {ended['clock']}", None, None)
-        elif (block := _ELASTIC.match(text)) or _MPI.search(text):
-            ended_rank = rank(block["rank"]) if block else record.origin.rank
-            self._elastic = None if ended_rank is None else (line, ended_rank)
-            self._is_root |= not block
-            self._first_rank = int(block["rank"]) - int(block["local"]) if block else None
-        if self._elastic and (exit_code := _EXIT_CODE.search(text)):
-            code, ended_rank = int(exit_code["code"] or -int(exit_code["signal"])), self._elastic[1]
-            fact = (
-                facts.Exited(ended_rank, None, -code, -code == 15) if code < 0 else facts.Exited(ended_rank, code, None)
-            )
-            fact = fact._replace(is_first=self._is_root)
-            noted = self._note(line, record, fact)._replace(pid=number(exit_code["pid"]))
-            self._noted.append(noted._replace(time=self._elastic_time or noted.time))
-            if self._is_root and self._first_rank is not None and len(self._summaries) < MAX_OPEN:
-                self.earlier = max(self.earlier, self._summaries.get(self._first_rank, 0))
-                self._summaries[self._first_rank] = line
-            self._elastic, self._is_root, self._elastic_time = None, False, None
-        elif self._elastic and line - self._elastic[0] > 8:
-            self._elastic = None
 
 
 def _continues(first: Record, record: Record) -> bool:
