@@ -195,7 +195,7 @@ fix: find the rank that waits for no other: hccl-kit diagnose LOGS
 DeepSpeed's launcher saw a process of its host end; the output of that process, above, has the cause
 line: '--local_rank=(?P<local>[0-9]{1,6})'[^\n]{0,2000}\] exits with return code = (?P<code>-?[0-9]{1,3})\b
 mention: \bexits with return code = (?P<code>-?[0-9]{1,3})\b
-example: [2025-11-03 10:11:46,347] [ERROR] [launch.py:322:sigkill_handler] ['/bin/python', '--local_rank=3'] exits with
+example: [2025-11-03 10:11:46,347] [ERROR] [launch.py:322:sigkill_handler] ['./train', '--local_rank=3'] exits with
     return code = -11
 says: its exit code is {code}: 1 is a Python error, a negative one a signal
 says: local rank {local} of this host
