@@ -172,6 +172,7 @@ def test_the_error_of_a_request_is_not_that_of_the_server(tmp_path: Path, file: 
     ("error", "headline"),
     [
         ("torch.distributed.elastic.rendezvous.api.RendezvousTimeoutError", "torch's store"),
+        ("torch.distributed.elastic.rendezvous.api.RendezvousConnectionError: The store has failed.", "torch's store"),
         ("RuntimeError: [gloo/rendezvous/context.cc:113] Connect timeout [10.0.0.2]:34567", "gloo could not connect"),
         ("SignalException: Process 28 got signal: 1", "the job was ended from outside"),
     ],

@@ -102,7 +102,7 @@ line: client socket has timed out after (?P<millis>[0-9]{1,9}) ?ms while trying 
 line: waiting for clients\. (?P<came>[0-9]{1,6})/(?P<needed>[0-9]{1,6}) clients joined
 line: \[c10d\] The server socket on (?P<keys>\S{1,80}) has timed out, will retry
 line: client socket has failed
-line: \bRendezvousTimeoutError\b
+line: \bRendezvous(?:Timeout|Connection)Error\b
 example: torch.distributed.DistStoreError: Timed out after 601 seconds waiting for clients. 1/8 clients joined.
 says: {came} of {needed} processes joined within {seconds} s
 says: it waited {millis} ms for {keys}

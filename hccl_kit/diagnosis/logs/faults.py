@@ -44,7 +44,7 @@ CONSEQUENCES = (
     ),
     Consequence(
         r"client socket has (?:timed out|failed)|[0-9] clients joined|CCL communicator and retrieving"
-        r"|RendezvousTimeoutError",
+        r"|Rendezvous(?:Timeout|Connection)Error",
         "torch's store waited for other processes",
     ),
     Consequence(

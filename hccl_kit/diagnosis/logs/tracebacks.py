@@ -45,7 +45,7 @@ _IN_BOX = re.compile(r"(?P<file>/[^:\n]{1,500}):(?P<line>[0-9]{1,9}) ?in ")
 _HEADLESS = re.compile(_FRAME.pattern + "(?:, in |$)")
 """A frame of a traceback without its first line: it was cut off, or the error is one of syntax. In dumps of stacks no
 comma follows the number."""
-_LIBRARY = re.compile(r"(?:site|dist)-packages/|/lib/python[0-9.]{1,5}/|^<")
+_LIBRARY = re.compile(r"(?:site|dist)-packages/|/lib/python[0-9.]{1,5}/|/bin/[^/]+$|^<")
 """Files that are not the user's own code."""
 _WAITS = re.compile(r"/torch/(?:distributed|autograd)/|/torch_npu/|/mindspore/(?:common|communication|ops)/")
 """Files of frameworks in which a rank may wait for others."""
