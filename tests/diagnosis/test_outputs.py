@@ -320,3 +320,13 @@ def test_a_message_that_goes_on_in_the_next_line_is_whole(tmp_path: Path) -> Non
     found = diagnose([write(tmp_path / "job.log", traceback(text, 1))])
     kind = "RuntimeError: The operation failed in the interpreter: no kernel for dtype 7 (at train.py:4)"
     assert fault_of(found).kind == kind
+
+
+def test_of_ranks_under_gloo_the_one_without_a_timeout_is_named(tmp_path: Path) -> None:
+    waited = "RuntimeError: [/gloo/transport/tcp/unbound_buffer.cc:78] Timed out waiting 8000ms for recv operation to"
+    waited += " complete"
+    for rank in range(4):
+        text = "step 2\n" if rank == 1 else traceback(waited, rank)
+        write(tmp_path / f"rank_{rank}.log", text)
+    found = diagnose([tmp_path])
+    assert (named(found), fault_of(found).kind) == (1, "reports no error, all others a timeout")

@@ -33,6 +33,10 @@ def _watchdog(message: LogMessage) -> Iterator[Fact]:
     )
 
 
+def _gloo_timeout(message: LogMessage) -> Iterator[Fact]:
+    yield Watchdog(message.rank, None, None, None)
+
+
 @whole
 def _mismatch(message: LogMessage) -> Iterator[Fact]:
     """Gloo ends a process that receives more than it expects; that rank or one that sends to it is wrong."""
@@ -150,6 +154,17 @@ cause: two jobs of this host use the same MASTER_PORT
 apart: ss -ltnp | grep PORT
 fix: end the earlier job, or set another MASTER_PORT on all ranks
 """),
+    known(r"""symptom
+this rank waited for another one in a collective of gloo, until the timeout of its group
+line: gloo/transport/\w{1,20}/unbound_buffer\.cc:[0-9]{1,5}\] Timed out waiting (?P<limit>[0-9]{1,12})ms for (?P<what>
+    recv|send) operation to complete
+example: RuntimeError: [gloo/transport/tcp/unbound_buffer.cc:78] Timed out waiting 8000ms for recv operation to complete
+says: it waited {limit} ms in {what}
+cause: a rank hangs, or is late by more than the timeout: it loads, saves or computes
+cause: a rank ended before, or called another collective
+apart: the ranks without this error: py-spy dump --pid PID before they are ended; the last step of each rank
+fix: find the rank that waits for none; raise timeout= of init_process_group if it is only slow
+""")._replace(fact=_gloo_timeout),
     known(r"""symptom in_output
 gloo could not connect to a process in time
 line: gloo/rendezvous/context\.cc:[0-9]{1,5}\] [Cc]onnect timeout(?: \[(?P<ip>[0-9a-fA-F.:]{3,45})\]:(?P<port>
