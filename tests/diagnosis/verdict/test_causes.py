@@ -352,6 +352,21 @@ def test_a_rank_that_its_launcher_saw_end_before_may_have_failed_first(seconds: 
     assert named(judge(evidence._replace(files=files, events=(*evidence.events, end)))) == first
 
 
+@pytest.mark.parametrize(("lost", "first"), [((4, 5, 6, 7), None), ((5, 6, 7), 1)])
+def test_an_end_on_a_server_without_logs_may_be_the_first_if_half_of_the_job_is_lost(
+    lost: tuple[int, ...], first: int | None
+) -> None:
+    """The clocks of both servers cannot be compared."""
+    logs = Logs(8, without=lost).fail(1, JOINED + 60, ERROR)
+    launcher = Process("node-1", None)
+    end = Event(launcher, Place("node-1/torchrun.log", 1), JOINED + 900, True, Exited(5, 1, None, is_first=True))
+    evidence = logs.evidence()
+    files = (*evidence.files, LogFile(launcher, end.place.file, 1, end.time, end.time))
+    diagnosis = judge(evidence._replace(files=files, events=(*evidence.events, end)))
+    assert named(diagnosis) == first
+    assert {suspect.rank for suspect in diagnosis.suspects} == ({1, 5} if first is None else {1})
+
+
 def test_an_unknown_error_counts_if_a_launcher_saw_the_process_end_soon_after_it() -> None:
     assert named(launched(Logs(4).fail(2, 1590, UNKNOWN), Exited(2, 1, None, is_first=True))) == 2
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Set
+from itertools import chain
 from math import inf
 
-from hccl_kit.diagnosis.facts import Heartbeat, OperatorTimedOut
+from hccl_kit.diagnosis.facts import Exited, Heartbeat, OperatorTimedOut
 from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, by_rank, cannot_tell
 from hccl_kit.diagnosis.verdict.causes.links import CONNECT_TIMEOUT, EXEC_TIMEOUT, LINK_FACTS, timeout
-from hccl_kit.diagnosis.verdict.causes.rank_fault import RankFault
+from hccl_kit.diagnosis.verdict.causes.rank_fault import RankFault, own_ends
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect
 from hccl_kit.diagnosis.verdict.names import rank_name, rank_names
 
@@ -70,13 +71,21 @@ def _lost(case: Case, first: Suspect, unread: Set[Suspect]) -> list[Suspect]:
 
 
 def _ended(case: Case, first: RankFault, unread: Set[Suspect]) -> list[Suspect]:
-    """Those that a launcher saw end by themselves, unless that was later than the fault by clocks that compare."""
+    """Those that a launcher saw end by themselves, unless that was later than the fault by clocks that compare.
+
+    Ranks without a log count if they are half of the job: of fewer, more have ended because of the fault.
+    """
     time, clock = time_of(case, first), case.clock_of(first.suspect, first.event)
     ends = {suspect: case.job.seen_ends[suspect] for suspect in unread & case.job.seen_ends.keys()}
     moments = {
         suspect: case.at(case.job.clock[case.job.by_suspect[suspect].process], clock, end)
         for suspect, end in ends.items()
     }
+    if len(unread) * 2 >= (case.job.size or inf):  # of ranks without a log only the ends are known
+        numbers = {suspect.rank: suspect for suspect in unread if suspect.rank is not None and suspect not in ends}
+        for event in chain.from_iterable(own_ends(case.job).values()):
+            if isinstance(event.fact, Exited) and (suspect := numbers.get(event.fact.rank)):
+                moments[suspect] = case.at(event.process.worker, clock, event.time)
     later = {
         suspect for suspect, moment in moments.items() if None not in (time, moment) and (moment or 0.0) > (time or 0.0)
     }
