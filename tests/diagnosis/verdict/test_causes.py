@@ -367,6 +367,12 @@ def test_an_end_on_a_server_without_logs_may_be_the_first_if_half_of_the_job_is_
     assert {suspect.rank for suspect in diagnosis.suspects} == ({1, 5} if first is None else {1})
 
 
+def test_an_exit_code_without_an_error_is_never_certain() -> None:
+    """The output that had the reason is not among the logs, and neither may be that of another rank."""
+    assert launched(Logs(4), Exited(3, None, 9)).certainty == "certain"
+    assert launched(Logs(4), Exited(3, 1, None)).certainty == "likely"
+
+
 def test_an_unknown_error_counts_if_a_launcher_saw_the_process_end_soon_after_it() -> None:
     assert named(launched(Logs(4).fail(2, 1590, UNKNOWN), Exited(2, 1, None, is_first=True))) == 2
 

@@ -13,7 +13,7 @@ from pathlib import PurePath
 from hccl_kit.base.message import Message
 from hccl_kit.base.wording import listed, sentences
 from hccl_kit.diagnosis.errors.row import row_text
-from hccl_kit.diagnosis.facts import Fault
+from hccl_kit.diagnosis.facts import Exited, Fault
 from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, cannot_tell, missing_logs, verdict
 from hccl_kit.diagnosis.verdict.causes.earlier import ENOUGH, MARGIN_OF_ENDS, may_be_earlier, time_of
 from hccl_kit.diagnosis.verdict.causes.rank_fault import (
@@ -73,7 +73,8 @@ def _decided(case: Case, faults: list[RankFault]) -> Cause:
         return earlier
     missing = missing_logs(case.job)
     contradicts = (*_contradictions(case, first), *((missing,) if missing else ()))
-    certain = len(faults) == 1 and case.is_complete and not contradicts and not disordered
+    is_shown = not isinstance(first.event.fact, Exited) or first.event.fact.signal is not None  # a code has no cause
+    certain = len(faults) == 1 and case.is_complete and is_shown and not contradicts and not disordered
     return Cause(
         "certain" if certain else "likely",
         first.kind,
