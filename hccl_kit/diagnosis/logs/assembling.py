@@ -106,11 +106,11 @@ class Assembler:
                 self._time = line.number, record.time
             if record.pid is not None and record.origin.rank is not None and len(self._ranks) < MAX_OPEN:
                 self._ranks.setdefault((record.origin.server, record.pid), record.origin.rank)
-            self._take(line.number, self._of_message(line.number, record))
+            self._take(line.number, self._with_process(line.number, record))
         self._noted += self._tracebacks.finished(line.number - AWAITED)
         return bool(self._tracebacks.is_open or self._summaries.is_open or self._connected.is_open or self._message)
 
-    def _of_message(self, line: int, record: Record) -> Record:
+    def _with_process(self, line: int, record: Record) -> Record:
         """The record, with the process whose error of torch_npu its line continues: the first line has `(PID:7, ...)`.
 
         The message of an exception is printed at once, so lines without a process that follow are of the same one.
@@ -144,13 +144,14 @@ class Assembler:
         return noted if known is None else noted._replace(rank=known)
 
     def _take(self, line: int, record: Record) -> None:
-        if noted := self._connected.take(self._note(line, record, facts.Connected((), None)), record):
+        bare = self._note(line, record, facts.Connected((), None))
+        if noted := self._connected.take(bare, record):
             self._noted.append(noted)
         is_exception = False
         if record.level is None or record.is_screen:
-            is_exception = self._tracebacks.take(self._note(line, record, facts.Connected((), None)), record)
+            is_exception = self._tracebacks.take(bare, record)
             self._noted += self._tracebacks.finished(line - AWAITED)
-            if noted := self._summaries.take(self._note(line, record, facts.Connected((), None)), record):
+            if noted := self._summaries.take(bare, record):
                 self._noted.append(noted)
         for fact in facts_of(record):
             if isinstance(fact, facts.Fault) and (is_exception or (fact.is_unknown and _is_from_launcher(record))):

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Set
-from itertools import chain
 from math import inf
 
-from hccl_kit.diagnosis.facts import Exited, Heartbeat, OperatorTimedOut
+from hccl_kit.diagnosis.facts import Heartbeat, OperatorTimedOut
 from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, by_rank, cannot_tell
 from hccl_kit.diagnosis.verdict.causes.links import CONNECT_TIMEOUT, EXEC_TIMEOUT, LINK_FACTS, timeout
-from hccl_kit.diagnosis.verdict.causes.rank_fault import RankFault, own_ends
+from hccl_kit.diagnosis.verdict.causes.rank_fault import RankFault, failed_ends
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect
 from hccl_kit.diagnosis.verdict.names import rank_name, rank_names
 
@@ -83,8 +82,8 @@ def _ended(case: Case, first: RankFault, unread: Set[Suspect]) -> list[Suspect]:
     }
     if len(unread) * 2 >= (case.job.size or inf):  # of ranks without a log only the ends are known
         numbers = {suspect.rank: suspect for suspect in unread if suspect.rank is not None and suspect not in ends}
-        for event in chain.from_iterable(own_ends(case.job).values()):
-            if isinstance(event.fact, Exited) and (suspect := numbers.get(event.fact.rank)):
+        for event, end in failed_ends(case.job):
+            if suspect := numbers.get(end.rank):
                 moments[suspect] = case.at(event.process.worker, clock, event.time)
     later = {
         suspect for suspect, moment in moments.items() if None not in (time, moment) and (moment or 0.0) > (time or 0.0)

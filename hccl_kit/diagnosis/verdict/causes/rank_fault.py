@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from signal import SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGKILL, SIGSEGV, SIGTERM
 from typing import NamedTuple
 
@@ -143,13 +143,13 @@ def known_fix(event: Event) -> str:
     return row_text(event.fact.fix) if event.fact.role == "cause" and event.fact.fix else ""
 
 
-def own_ends(job: Job) -> Mapping[str, list[Event]]:
-    """The ends of ranks that failed by themselves, for each file of a launcher."""
-    by_file: dict[str, list[Event]] = defaultdict(list)
-    for event, end in job.exits:
-        if not end.by_launcher and (end.code != 0 or end.signal) and end.signal != SIGTERM:
-            by_file[event.place.file].append(event)
-    return by_file
+def failed_ends(job: Job) -> list[tuple[Event, Exited]]:
+    """The ends that launchers saw of ranks that failed by themselves."""
+    return [
+        (event, end)
+        for event, end in job.exits
+        if not end.by_launcher and (end.code != 0 or end.signal) and end.signal != SIGTERM
+    ]
 
 
 _OF_KERNEL = (SIGKILL, SIGSEGV, SIGBUS, SIGILL, SIGFPE)
@@ -160,7 +160,10 @@ def exits(case: Case) -> Iterator[RankFault]:
 
     How a rank with a record ended is judged with its record.
     """
-    for events in own_ends(case.job).values():
+    by_file: dict[str, list[Event]] = defaultdict(list)
+    for event, _ in failed_ends(case.job):
+        by_file[event.place.file].append(event)
+    for events in by_file.values():
         first = _first_exit(events)
         if first is not None and isinstance(fact := first.fact, Exited):
             suspect = case.job.by_number.get(fact.rank, Suspect(fact.rank, fact.server, fact.physical))
@@ -202,6 +205,6 @@ def _may_have_given_up(case: Case, fault: RankFault) -> bool:
 
 
 def _has_silent_end(case: Case, fault: RankFault) -> bool:
-    """Whether the file that tells of its end has errors of other ranks, as it would have its own, and none waits."""
+    """Whether the file with its end has errors of other ranks, and so would have its own, and no rank waits."""
     files = {event.place.file for rank in case.job.ranks if rank.number is not None for event in rank.errors}
     return fault.event.place.file in files and not case.waits.waiting

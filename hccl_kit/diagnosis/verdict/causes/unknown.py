@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from itertools import chain
 
 from hccl_kit.base.message import Message
-from hccl_kit.base.wording import clauses, listed
-from hccl_kit.diagnosis.facts import Event, Exited, OperatorTimedOut
+from hccl_kit.base.wording import listed
+from hccl_kit.diagnosis.facts import Event, OperatorTimedOut
 from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, cannot_tell, missing_logs
-from hccl_kit.diagnosis.verdict.causes.rank_fault import own_ends
+from hccl_kit.diagnosis.verdict.causes.rank_fault import failed_ends
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect
 from hccl_kit.diagnosis.verdict.names import phrase, place_name, rank_names
 
@@ -44,20 +43,20 @@ def unknown(case: Case) -> Cause:
 
 def _without_ranks(case: Case) -> Cause:
     """Nothing is of a rank; a launcher may have seen several ranks end in one second."""
-    if not (ends := [*chain.from_iterable(own_ends(case.job).values())]):
+    if not (ends := failed_ends(case.job)):
         return cannot_tell(
             "diagnosis.nothing-known",
             "no line of these logs is known as an error or as one of a rank",
             fix="`hccl-kit explain FILE` knows the messages of more programs",
         )
-    time = min(end.time or 0.0 for end in ends)
-    ends = [end for end in ends if (end.time or 0.0) == time]
-    ranks = [Suspect(end.fact.rank, None, None) for end in ends if isinstance(end.fact, Exited)]
+    time = min(event.time or 0.0 for event, _ in ends)
+    first = [(event, end) for event, end in ends if (event.time or 0.0) == time]
+    ranks = [Suspect(rank, None, None) for rank in sorted({end.rank for _, end in first})]
     return cannot_tell(
         "diagnosis.together",
         "{ranks} ended in the same second, as their launcher says; their output is not in these logs",
-        ranks := sorted(set(ranks), key=lambda suspect: suspect.rank or 0),
-        ends,
+        ranks,
+        [event for event, _ in first],
         ranks=rank_names(ranks),
     )
 
@@ -76,7 +75,7 @@ def _only_timeouts(case: Case, events: Sequence[Event]) -> Cause:
             (),
             events,
             fix="collect the plogs (debug and run) of all ranks: they show which ranks are in the group",
-            ranks=clauses([*awaited][:MOST_AWAITED]),
+            ranks=listed(awaited, MOST_AWAITED),
         )
     return cannot_tell(
         "diagnosis.only-timeouts",
