@@ -93,20 +93,25 @@ def versions(case: Case) -> Cause | None:
     ranks: dict[str | None, set[Suspect]] = defaultdict(set)
     for rank, _, fact in differing:
         ranks[fact.own].add(rank.suspect)
+    releases = {release for _, _, fact in differing for release in (fact.own, fact.other) if release}
     events = tuple(event for _, event, _ in differing)
-    (odd, few), *rest = sorted(ranks.items(), key=lambda item: len(item[1]))
     reported = set().union(*ranks.values())
-    servers = {suspect.server for suspect in reported} | {None}
-    # The few that report a release may be most of those that have it; a cut log may have lost the report.
     cut = {rank.suspect for rank in case.job.ranks if rank.is_cut}
-    unknown = {suspect for suspect in (case.unread | cut) - reported if suspect.server in servers}
-    if not rest or len(few) + len(unknown) >= len(rest[-1][1]):
+    unheard = (case.unread | cut) - reported  # a cut log may have lost the report
+    servers = {suspect.server for suspect in reported} | {None}
+    doubtful = {suspect for suspect in unheard if suspect.server in servers}  # they may have the rarer release too
+    others = releases - ranks.keys()
+    is_one_end = len(ranks) == len(others) == 1 and 0 < len(unheard) < len(reported)  # of all links
+    if is_one_end:
+        ranks[others.pop()], doubtful = unheard, set()
+    (odd, few), *rest = sorted(ranks.items(), key=lambda item: len(item[1]))
+    if not rest or len(few) + len(doubtful) >= len(rest[-1][1]):
         kind = Message("diagnosis.releases", "run different releases of HCCL")
-        if releases := sorted(
-            {str(release) for _, _, fact in differing for release in (fact.own, fact.other) if release}
-        ):
-            kind = Message("diagnosis.named-releases", "{kind}: {releases}", kind=kind, releases=joined(releases))
-        few = reported if rest else reported | unknown
+        if releases:
+            kind = Message(
+                "diagnosis.named-releases", "{kind}: {releases}", kind=kind, releases=joined(sorted(releases))
+            )
+        few = reported if rest else set(case.job.everyone)
     else:
         usual, many = rest[-1]
         kind = Message(
@@ -116,6 +121,8 @@ def versions(case: Case) -> Cause | None:
             number=len(many),
             usual=usual or Message("diagnosis.another-one", "another one"),
         )
+        if is_one_end and len(few) > 1:
+            kind = Message("diagnosis.release-of-some", "{kind}, or only some of them do", kind=kind)
     fix = Message(
         "diagnosis.release.fix",
         "install one release of CANN on all servers; `hccl-kit preflight TABLE --all` compares them",
