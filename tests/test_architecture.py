@@ -146,9 +146,9 @@ FLOORS = {
         "answer_text": 4,
         "log_reading": 4,
         "lookup": 4,
-        "verdict": 4,
-        "job": 5,
         "most_telling": 5,
+        "verdict": 4,
+        "job": 6,
         "report": 5,
     },
     "diagnosis.verdict": {

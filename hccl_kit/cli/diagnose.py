@@ -25,7 +25,7 @@ import json
 import os
 import socket
 import sys
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -48,11 +48,11 @@ from hccl_kit.cli.report import parts_of
 from hccl_kit.cli.tables import needs_table
 from hccl_kit.diagnosis.answer_text import as_page
 from hccl_kit.diagnosis.collecting import collect
-from hccl_kit.diagnosis.job import UnrecognisedError, diagnosis_of
+from hccl_kit.diagnosis.job import diagnosis_of
 from hccl_kit.diagnosis.logs.remote import Host, Remote
 from hccl_kit.diagnosis.logs.sources import listing
 from hccl_kit.diagnosis.masking import Masker
-from hccl_kit.diagnosis.most_telling import most_telling
+from hccl_kit.diagnosis.most_telling import Telling
 from hccl_kit.diagnosis.report.html import as_html
 from hccl_kit.diagnosis.report.json_form import as_json
 from hccl_kit.diagnosis.report.masked import masked
@@ -127,19 +127,8 @@ def _diagnose(request: DiagnoseRequest) -> int:
         complain(Message("cli.diagnose.last-run", "logs: {folder}, the last run here", folder=printable(str(logs[0]))))
     if request.collect:
         _collect(request.collect, logs, is_new=not request.force)
-    try:
-        with show_progress("reading logs") as progress:
-            diagnosis = diagnosis_of(logs, table, progress, remote)
-    except UnrecognisedError:
-        known = _most_telling(request, logs)
-        if known is None:
-            raise
-        verdict = Message(
-            "cli.diagnose.unknown",
-            "first fault:  cannot tell, because no line of these logs is one of HCCL or of a rank",
-        )
-        print(f"{translated(verdict)}\n\n{known}")
-        return EXIT_FINDINGS
+    with show_progress("reading logs") as progress:
+        diagnosis, telling = diagnosis_of(logs, table, progress, remote)
     if request.mask:
         diagnosis = masked(diagnosis, [socket.gethostname()], _users_here())
     if request.html:
@@ -149,9 +138,8 @@ def _diagnose(request: DiagnoseRequest) -> int:
     else:
         text = as_text(diagnosis)
         print(with_headings(text) if wants_color(sys.stdout) else text)
-        is_open = not (diagnosis.first_fault or diagnosis.suspects or diagnosis.cascade)
-        if is_open and (known := _most_telling(request, logs, diagnosis.files)):
-            print(f"\n{known}")
+        if telling and not (request.mask or request.html):
+            print(f"\n{_explained(telling)}")
     return EXIT_FINDINGS if diagnosis.first_fault is None else EXIT_OK
 
 
@@ -166,15 +154,10 @@ def _collect(path: Path, logs: Sequence[Path], *, is_new: bool) -> None:
     complain(Message("cli.diagnose.wrote", "wrote: {file}; read it before you publish it", file=printable(str(path))))
 
 
-def _most_telling(request: DiagnoseRequest, logs: Sequence[Path], of_run: Set[str] | None = None) -> str | None:
-    """What the most telling line says, for a reader of text; None if no line is known, and for other output."""
-    if request.mask or request.html or request.form != "text":
-        return None
-    line = most_telling(logs, of_run)
-    if line is None:
-        return None
-    page = clean(as_page(line.explanation, paragraph_width()))
-    place = Message("cli.diagnose.place", "the most telling line is in {file}:", file=printable(str(line.file)))
+def _explained(telling: Telling) -> str:
+    """What the most telling line says."""
+    page = clean(as_page(telling.explanation, paragraph_width()))
+    place = Message("cli.diagnose.place", "the most telling line is in {file}:", file=printable(str(telling.file)))
     text = f"{translated(place)}\n{page}"
     return with_labels(text) if wants_color(sys.stdout) else text
 

@@ -10,10 +10,12 @@ from pathlib import Path
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
 from hccl_kit.base.wording import counted
-from hccl_kit.diagnosis.errors.row import with_reason
+from hccl_kit.diagnosis.errors.row import row_text, with_reason
 from hccl_kit.diagnosis.facts import Evidence
+from hccl_kit.diagnosis.logs.log_file import events_of
 from hccl_kit.diagnosis.logs.reading import Progress, read
 from hccl_kit.diagnosis.logs.remote import Remote
+from hccl_kit.diagnosis.most_telling import Telling, most_telling
 from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis
 from hccl_kit.diagnosis.verdict.judge import judge
 from hccl_kit.table.model import RankTable
@@ -35,7 +37,8 @@ def diagnose(paths: Iterable[str | PathLike[str]], table: RankTable | None = Non
             fix="write diagnose([path])",
             path=str(paths),
         )
-    return diagnosis_of([Path(path) for path in paths], table)
+    diagnosis, _ = diagnosis_of([Path(path) for path in paths], table)
+    return diagnosis
 
 
 def diagnosis_of(
@@ -43,11 +46,34 @@ def diagnosis_of(
     table: RankTable | None,
     progress: Progress | None = None,
     remote: Remote | None = None,
-) -> Diagnosis:
-    """As `diagnose`; `progress` gets how much of the logs is read. Those of `remote` hosts are read over ssh."""
+) -> tuple[Diagnosis, Telling | None]:
+    """As `diagnose`; and the most telling line, if no rank is known to have failed or to wait.
+
+    Other programs print the messages of many root errors too, so these are looked for in all lines only if nothing else
+    tells more. `progress` gets how much of the logs is read. Those of `remote` hosts are read over ssh.
+    """
     evidence = read(paths, progress, remote)
-    _assert_has_logs(evidence)
-    return judge(evidence, table)
+    diagnosis = judge(evidence, table)
+    if diagnosis.first_fault or diagnosis.suspects or diagnosis.cascade:
+        return diagnosis, None
+    telling = most_telling(paths, diagnosis.files)
+    if telling is None:
+        _assert_has_logs(evidence)
+        return diagnosis, None
+    judged = judge(_with_root_error(evidence, telling), table)
+    if not judged.first_fault:
+        judged = diagnosis._replace(fix=row_text(telling.answer.row.fix) or diagnosis.fix)
+    return judged, telling
+
+
+def _with_root_error(evidence: Evidence, telling: Telling) -> Evidence:
+    """The evidence with the root error of the most telling line, if that is one."""
+    if not (root_error := telling.root_error):
+        return evidence
+    file = next(file for file in evidence.files if file.file == str(telling.file))
+    of_file = {event.process for event in evidence.events if event.place.file == file.file}
+    process = of_file.pop() if len(of_file) == 1 else file.process
+    return evidence._replace(events=(*evidence.events, *events_of(file.file, process, [root_error])))
 
 
 def _assert_has_logs(evidence: Evidence) -> None:

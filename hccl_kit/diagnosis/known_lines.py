@@ -10,7 +10,7 @@ from typing import NamedTuple
 from hccl_kit.base.message import Message
 from hccl_kit.check.rule import Rule
 from hccl_kit.diagnosis.catalogue import CATALOGUE, rule_ids_of
-from hccl_kit.diagnosis.errors.answers import Answer, answer_of, candidates, is_of_tables, tells_more
+from hccl_kit.diagnosis.errors.answers import Answer, answer_of, candidates, is_of_tables, tells_more, weight
 from hccl_kit.diagnosis.errors.line_values import bounded, variables_in
 from hccl_kit.diagnosis.errors.row import KnownError, words_of
 from hccl_kit.diagnosis.errors.table import may_have_code
@@ -50,6 +50,7 @@ def explain_lines(lines: Iterable[str], above: int = 0) -> Explanation | None:
     line is known. `above` is the number of lines of the log before these.
     """
     best: Answer | None = None
+    rivals: set[str] = set()
     of_tables: list[Answer] = []
     own_error: tuple[int, str] | None = None
     joined: list[int] = []
@@ -65,6 +66,10 @@ def explain_lines(lines: Iterable[str], above: int = 0) -> Explanation | None:
             continue
         if is_of_tables(answer.row) and answer not in of_tables and len(of_tables) < MAX_OF_TABLES:
             of_tables.append(answer)
+        if best is None or weight(answer) < weight(best):
+            rivals.clear()
+        if best is None or weight(answer) <= weight(best):
+            rivals.add(answer.row.what)
         if best is None or tells_more(answer, best):
             best = answer
     if best is None:
@@ -75,7 +80,8 @@ def explain_lines(lines: Iterable[str], above: int = 0) -> Explanation | None:
     exact = {rule for answer in answers for rule in _rules_of_answer(answer)}
     is_exact = bool(exact or any(answer.row.patterns for answer in answers))
     ids = exact if is_exact else {rule.id for rule in CATALOGUE if rule.hccl_error in codes}
-    return Explanation(codes, tuple(answers), notes, tuple(rule for rule in CATALOGUE if rule.id in ids), is_exact)
+    rules = tuple(rule for rule in CATALOGUE if rule.id in ids)
+    return Explanation(codes, tuple(answers), notes, rules, is_exact, frozenset(rivals))
 
 
 def _with_candidates(lines: Iterable[str], above: int) -> Iterator[tuple[int, str, Sequence[KnownError]]]:
@@ -158,7 +164,8 @@ class Explanation(NamedTuple):
 
     `codes` are those in it, `answers` what its most telling line says and, if that is one about a rank table, all
     others about it; `notes` are sentences about this text, `rules` the matching rules in order of their ids.
-    `is_exact`: the text is more specific than its code, so not all rules of the code match.
+    `is_exact`: the text is more specific than its code, so not all rules of the code match. `equals` says what each of
+    the rows is that tell as much.
     """
 
     codes: tuple[str, ...]
@@ -166,3 +173,4 @@ class Explanation(NamedTuple):
     notes: tuple[str, ...]
     rules: tuple[Rule[...], ...]
     is_exact: bool
+    equals: Set[str] = frozenset()

@@ -50,10 +50,14 @@ def _literals() -> tuple[dict[str, list[tuple[str, int]]], list[tuple[str, int]]
 
 def tells_more(answer: Answer, best: Answer) -> bool:
     """Whether a later line tells more than the best one so far; of one row, a line with values does."""
-    place, best_place = (_ORDER[answer.row.role], answer.after), (_ORDER[best.row.role], best.after)
-    return place < best_place or (
-        place == best_place and answer.row is best.row and not best.says and bool(answer.says)
+    return weight(answer) < weight(best) or (
+        weight(answer) == weight(best) and answer.row is best.row and not best.says and bool(answer.says)
     )
+
+
+def weight(answer: Answer) -> tuple[int, int]:
+    """A key to sort answers by: the most telling ones first."""
+    return _ORDER[answer.row.role], answer.after
 
 
 def answer_of(

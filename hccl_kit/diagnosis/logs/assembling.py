@@ -55,7 +55,7 @@ SEARCH = Search.of(sorted({key.encode() for key in (*_KEYS, *KEYS)}), _SHARED)
 _TOTAL = re.compile(r"total connected num is ?\[([0-9]{1,8})\]")
 _NEEDED = re.compile(r"need connect rankNum is ?\[([0-9]{1,8})\]")
 _LIST = re.compile(r"connected rankinfo ?\[LINE ([0-9]{1,6})\] ?:(?P<ranks>(?: {0,2}\[[0-9]{1,16}\][,;]?){1,64})")
-_CONTINUES = re.compile(r"\s|\[Error\]: |E[A-Z0-9][0-9]{4}: ")
+_CONTINUES = re.compile(r"\s|\[Error\]: |E[A-Z0-9][0-9]{4}: |TraceBack \(")
 _CALM = (
     facts.Joined,
     facts.Located,
@@ -111,12 +111,15 @@ class Assembler:
         return bool(self._tracebacks.is_open or self._summaries.is_open or self._connected.is_open or self._message)
 
     def _with_process(self, line: int, record: Record) -> Record:
-        """The record, with the process whose error of torch_npu its line continues: the first line has `(PID:7, ...)`.
+        """The record, with the process whose message its line continues: `(PID:7, ...)` or `[PID: 7]` begins one.
 
-        The message of an exception is printed at once, so lines without a process that follow are of the same one.
+        The message of an exception is printed at once, so lines without a process that follow are of the same one; and
+        so is the line above, to which torch_npu appends `(PID:7, ...)`.
         """
-        if record.module == "TORCH" and record.pid is not None:
+        if record.pid is not None and (record.module == "TORCH" or record.level is None):
             self._message = line, record
+            if record.module == "TORCH" and self._noted and _begins(self._noted[-1], line, record):
+                self._noted[-1] = self._noted[-1]._replace(pid=record.pid)
         elif self._message and line <= self._message[0] + APART and _continues(self._message[1], record):
             return record._replace(pid=self._message[1].pid)
         else:
@@ -204,6 +207,11 @@ def _continues(first: Record, record: Record) -> bool:
     who, origin = record.origin, first.origin
     pairs = ((record.pid, first.pid), (who.rank, origin.rank), (who.server, origin.server))
     return all(value in (None, named) for value, named in pairs) and bool(_CONTINUES.match(without_prefix(record.text)))
+
+
+def _begins(noted: Noted, line: int, record: Record) -> bool:
+    """Whether what was noted is of the line above, which names no process, or this rank."""
+    return noted.line == line - 1 and noted.pid is None and noted.rank in (None, record.origin.rank)
 
 
 def _is_from_launcher(record: Record) -> bool:

@@ -186,6 +186,12 @@ def _of_answer(module: str, answer: Answer | None, text: str) -> Fault | None:
     return Fault(code, module, row.headline, text.strip()[:MAX_WORD], is_frame or row.role == "symptom", is_frame)
 
 
+def stated_by(module: str, answer: Answer, text: str) -> Fault | None:
+    """What a line of a program says by its most telling row, whether that is looked for in any output or not."""
+    fault = _of_answer(module, answer, text)
+    return fault and known(fault, text)
+
+
 def known(fault: Fault, text: str, *, of_ascend: bool = False) -> Fault:
     """The fault with what the row of its message knows: the role, the fix, the values of the line.
 
@@ -253,7 +259,7 @@ def of_codes(record: Record) -> Iterator[Fault]:
         yield inner._replace(code=inner.code or code, text=shown)
     elif record.level in ("ERROR", None):
         row = BY_CODE[code]
-        is_frame = is_inner and text.rstrip().endswith(_HEADINGS)
+        is_frame = row.role in ("result", "frame") or (is_inner and text.rstrip().endswith(_HEADINGS))
         yield Fault(code, "HCCL", row.headline, shown, row.role != "cause", is_frame)
 
 
