@@ -45,9 +45,9 @@ class Telling(NamedTuple):
 
     @property
     def root_error(self) -> Noted | None:
-        """The only root error of the logs; None if there are several, or if its line is only a warning."""
-        line = self.answer.text
-        if not (self.is_only and self.answer.row.role == "cause") or _IS_NO_ERROR.search(line[:MAX_HEAD]):
+        """The only root error of the logs; None if there are several, if its line is only a warning, or was judged."""
+        line, row = self.answer.text, self.answer.row
+        if not self.is_only or row.role != "cause" or row.in_output or _IS_NO_ERROR.search(line[:MAX_HEAD]):
             return None
         origin = named(line)
         fact = stated_by("PROGRAM", self.answer, line)

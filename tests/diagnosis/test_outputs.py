@@ -330,3 +330,52 @@ def test_of_ranks_under_gloo_the_one_without_a_timeout_is_named(tmp_path: Path) 
         write(tmp_path / f"rank_{rank}.log", text)
     found = diagnose([tmp_path])
     assert (named(found), fault_of(found).kind) == (1, "reports no error, all others a timeout")
+
+
+REFUSED = "dcmi module initialize failed. ret is -8005\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "is_named"),
+    [
+        (REFUSED, True),
+        (REFUSED + "E1 ascend_direct_transport.cpp:487] Register mem ret:207000\n", True),  # a number tells less
+        (REFUSED + "ascend_transport.so: cannot open shared object file\n", False),
+        (f"WARNING 11-03 10:11:45 {REFUSED}", False),
+        (REFUSED + STEP.format(1), False),
+    ],
+)
+def test_the_only_root_error_that_explain_knows_is_the_first_fault(tmp_path: Path, text: str, is_named: bool) -> None:
+    found = diagnose([write(tmp_path / "job.log", text)])
+    assert (found.first_fault is not None and "the result is -8005" in found.first_fault.kind) == is_named
+    assert found.first_fault is None or found.certainty == "likely"
+
+
+def test_the_lines_below_a_message_of_cann_are_of_the_process_that_it_names(tmp_path: Path) -> None:
+    text = """\
+[ERROR] 2026-09-16-11:00:43 (PID:4711, Device:1, RankID:-1) ERR00100 PTA call acl api failed.
+[PID: 4711] 2026-09-16-11:00:43.191.752 Execution_Error(EZ1008): Failed to execute operator M. Reason: No tiling.
+TraceBack (most recent call last):
+        HCCL_BUFFSIZE is too SMALL, NEEDED_HCCL_BUFFSIZE((h * 2)) = 600MB, HCCL_BUFFSIZE=256MB.[FUNC:Check][LINE:165]
+"""
+    found = diagnose([write(tmp_path / "job.log", text)])
+    assert (fault_of(found).suspect.device, "it needs 600 MB" in fault_of(found).kind) == (1, True)
+
+
+def test_the_line_to_which_torch_npu_appends_its_process_is_of_that_process(tmp_path: Path) -> None:
+    text = """\
+capture_begin:NPUGraph.cpp:230 NPU function error: c10_npu::acl::AclmdlRICaptureBegin(), error code is 207008
+[ERROR] 2026-06-04-10:17:18 (PID:4711, Device:2, RankID:-1) ERR00100 PTA call acl api failed
+"""
+    found = diagnose([write(tmp_path / "job.log", text)])
+    assert (fault_of(found).suspect.device, "no streams of the card" in fault_of(found).kind) == (2, True)
+
+
+def test_a_kernel_that_did_not_finish_in_time_has_not_failed(tmp_path: Path) -> None:
+    head = "EZ9999[PID: 4711] 2026-06-24-12:44:08.922.071 (EZ9999):  The error from device(chipId:1, dieId:0), "
+    error = head + "there is an exception of aivec error, core id is 11\n"
+    late = "       Kernel task happen error, retCode=0x30, [vector core timeout].[FUNC:Check][LINE:1729]\n"
+    found = diagnose([write(tmp_path / "job.log", error)])
+    assert fault_of(found).kind.startswith("a kernel of an operator failed on the card")
+    found = diagnose([write(tmp_path / "job.log", error + late)])
+    assert (found.first_fault, "a kernel of an operator did not finish in time" in found.reason) == (None, True)

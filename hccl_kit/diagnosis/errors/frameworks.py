@@ -185,6 +185,36 @@ cause: it is printed with every error
 apart: the line with the code (EI, EE, EL, EZ) above it
 fix: run `hccl-kit explain` on that line, or on the whole text
 """),
+    known(r"""cause in_output
+a file of weights is not whole, or is no file of safetensors
+line: \bSafetensorError: [^\n]{0,80}?\b(?P<reason>[A-Z]\w{8,60})
+example: safetensors_rust.SafetensorError: Error while deserializing header: MetadataIncompleteBuffer
+says: safetensors reports {reason}
+cause: the download ended early, or the disk was full
+cause: the file is a pointer of Git LFS, of about 130 bytes
+apart: ls -l *.safetensors: the sizes against those of the source; head -c 100 FILE
+fix: download the files with another size again, on every host that has its own copy
+"""),
+    known(r"""cause in_output
+vLLM found no NPU: torch_npu, vllm-ascend or CANN did not load
+line: RuntimeError: Failed to infer device type
+example: RuntimeError: Failed to infer device type
+cause: set_env.sh of CANN was not sourced, so that torch_npu cannot load libhccl.so
+cause: vllm-ascend is not installed in this environment, or for another release of vLLM
+apart: python -c 'import torch_npu, vllm_ascend; print(torch_npu.npu.is_available())'
+fix: correct what that command reports; source set_env.sh of CANN and of NNAL
+stage: start of a process
+"""),
+    known(r"""cause in_output
+MindIE does not know the type of this model
+line: NotImplementedError: unsupported model type: (?P<model>[\w.-]{1,80})
+example: NotImplementedError: unsupported model type: falcon_mamba
+says: the type is {model}
+cause: this release of MindIE has no such model, or config.json names another type
+apart: ls $ATB_SPEED_HOME_PATH/atb_llm/models; grep model_type config.json
+fix: take a release of MindIE that has the model, or another engine
+stage: start of a process
+"""),
     known(r"""cause
 a step of MindSpore's data pipeline failed
 line: MindSpore dataset is terminated with err msg: (?:Exception thrown from dataset pipeline\. Refer to '

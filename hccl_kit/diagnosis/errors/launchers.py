@@ -139,7 +139,7 @@ apart: grep -n 'ERROR\|Traceback' worker_*.log scheduler.log; dmesg -T | grep -i
 """)._replace(
         fact=_silent_nodes, fix="correct what worker_N.log of that node shows; if the kernel killed it, " + MORE_MEMORY
     ),
-    known(r"""pointer
+    known(r"""pointer vague
 a worker of msrun ended with an error
 line: \bWorker process (?P<pid>[0-9]{1,9}) exit with exception
 line: There's worker exits with exception, kill all other workers

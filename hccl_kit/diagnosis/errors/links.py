@@ -164,7 +164,7 @@ fix: make all ranks run the same operators; give late ranks time with HCCL_CONNE
 """),
     known(r"""pointer EI0009
 a link between two cards could not be built
-line: createLink para: ?rank ?\[[0-9]{1,8}\]-localUserrank ?\[(?P<own>[0-9]{1,10})\]-localIpAddr ?\[(?P<own_at>
+line: crea(?:te|k)Link para: ?rank ?\[[0-9]{1,8}\]-localUserrank ?\[(?P<own>[0-9]{1,10})\]-localIpAddr ?\[(?P<own_at>
     [^\]\n]{0,100})\], ?(?:dst_rank|remoteRank|dstRank) ?\[[0-9]{1,8}\]-remoteUserrank ?\[(?P<peer>[0-9]{1,10})\]-
     (?:remoteIpAddr|remote_ip_addr) ?\[(?P<peer_at>[^\]\n]{0,100})\](?:[^\n]{0,200}?tag ?\[(?P<tag>[^\]\n]{1,160}))?
 example: [ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78]Transport init error! createLink

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from hccl_kit.diagnosis.errors.codes import FIRST, READ_PLOG
+from hccl_kit.diagnosis.errors.operators import COUNT, FEWER, TOO_MANY
 from hccl_kit.diagnosis.errors.row import KnownError, known
 from hccl_kit.diagnosis.facts import Role
 
@@ -69,6 +70,7 @@ _OF_CALLS: Mapping[int, str] = {
 }
 """What the program, or its framework, called in a wrong way or order."""
 _OF_RESOURCES: Mapping[int, str] = {
+    207005: "no resource of the card is left, often no stream",
     207006: "the permission is missing",
     207007: "no events of the card are left",
     207008: "no streams of the card are left",
@@ -155,11 +157,9 @@ ROWS: tuple[KnownError, ...] = (
     *_rows(
         _OF_RESOURCES,
         "cause",
-        "too many communicators, streams, graphs or tasks in flight",
-        "another process uses the card",
-        apart="npu-smi info: processes on the card; the number of communicators and captured graphs",
-        fix="use fewer communicators, streams or captured graphs (vLLM: fewer cudagraph_capture_sizes); end other"
-        " processes on the card",
+        *TOO_MANY,
+        apart=COUNT,
+        fix=FEWER,
     ),
     *_rows(
         _OVERFLOWS,

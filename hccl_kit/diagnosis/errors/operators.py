@@ -5,6 +5,12 @@ from __future__ import annotations
 from hccl_kit.diagnosis.errors.row import in_stage, known
 from hccl_kit.diagnosis.errors.waits import STAGE
 
+TOO_MANY = ("too many communicators, streams, graphs or tasks in flight", "another process uses the card")
+COUNT = "npu-smi info: processes on the card; the number of communicators and captured graphs"
+FEWER = (
+    "use fewer communicators, streams or captured graphs (vLLM: fewer cudagraph_capture_sizes); end other processes on"
+    " the card"
+)
 _MEMORY_FIX = "leave more memory free: batch size, share of the cache, HCCL_BUFFSIZE; end other processes on the card"
 
 ROWS = in_stage(
@@ -118,6 +124,29 @@ cause: the memory of the card is full: the model, the cache, another process
 cause: too many communicators or streams: notifies are used up
 apart: npu-smi info; free -h
 """)._replace(fix=_MEMORY_FIX),
+    known(r"""cause EL0009 in_output
+the streams of the card are used up
+line: \[SqCqManage\]Alloc sq cq fail(?:, ?stream_id=(?P<stream>[0-9]{1,9}))?
+line: halSqCqAllocate failed
+line: Alloc chan failed\. ?\([^()\n]{0,80}\bcur_sq_num=(?P<queues>[0-9]{1,9})
+line: New capture stream failed(?:, ?stream_id=(?P<stream>[0-9]{1,9}))?
+line: ACLgraph has insufficient available streams
+line: [Tt]he stream resources are insufficient
+line: Stream resources are insufficient
+line: reason=driver error:no stream resource
+example: EE9999[PID: 77] 2026-04-17-09:16:39.992.922 (EE9999):  [SqCqManage]Alloc sq cq fail, stream_id=1984
+says: the stream is {stream}
+says: {queues} queues were in use
+""")._replace(causes=TOO_MANY, tells_apart=COUNT, fix=FEWER),
+    known(r"""cause in_output
+an operator asked for more memory than there can be: the size of a tensor is wrong
+line: Tried to allocate more than 1EB memory
+example: NPU out of memory. Tried to allocate more than 1EB memory
+cause: an index, a label or a length in the data is corrupt, or not of the type that the program expects
+cause: an operator before it wrote out of bounds: ASCEND_LAUNCH_BLOCKING=1 shows the one that fails
+apart: print the shapes and the range of the values of this batch
+fix: correct the data or the computation of the size; more memory does not help
+"""),
     known(r"""cause 207001 in_output
 the memory of the card is used up
 line: NPU out of memory\.?(?: ?Tried to allocate (?P<size>[0-9.]{1,12} ?[KMG]i?B))?(?:[^\n]{0,20}?(?P<total>

@@ -50,6 +50,18 @@ def _oversized(message: LogMessage) -> Iterator[Fact]:
 
 
 ROWS: tuple[KnownError, ...] = (
+    known(r"""cause in_output
+a tensor of one card was given the memory of another one
+line: Attempted to set the storage of a tensor on device "npu:(?P<card>[0-9]{1,4})" to a storage on different device "
+    npu:(?P<other>[0-9]{1,4})"
+example: RuntimeError: Attempted to set the storage of a tensor on device "npu:4" to a storage on different device
+    "npu:0".
+says: the tensor is on card {card}, the memory on card {other}
+cause: a checkpoint was loaded without map_location, so that its tensors went to the card that had saved them
+cause: one process holds several cards (device_map="auto") in a program for one card per process
+apart: the frame of the traceback: what is loaded or moved there
+fix: torch.load(..., map_location="cpu"); one process for each card, with torch.npu.set_device(LOCAL_RANK) at its start
+"""),
     known(r"""cause
 a call on a card that this thread has not set (device -1)
 line: Could not compute stream ID for \S{1,40} on device -1

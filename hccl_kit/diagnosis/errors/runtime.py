@@ -6,12 +6,50 @@ from hccl_kit.diagnosis.errors.row import KnownError, known
 
 WAIT = "which rank is late or absent: EI0002, heartbeats and `Task run failed` in the plogs of all ranks"
 SYMPTOM_FIX = "follow EI0002: correct the rank that did not arrive; ASCEND_GLOBAL_EVENT_ENABLE=1 for more facts"
+KERNEL_FAILED = "a kernel of an operator failed on the card"
+KERNEL_LATE = "a kernel of an operator did not finish in time"
 WAIT_CAUSES = (
     "an operator of HCCL waited for another rank until HCCL_EXEC_TIMEOUT",
     "an operator hangs on this card",
 )
 
 ROWS: tuple[KnownError, ...] = (
+    known(r"""cause in_output
+the package of kernels for this chip is not installed, or not complete
+line: read binary_info_config\.json failed
+example: EZ1001: [PID: 72153] 2025-03-04-15:41:40.695.851 Get path and read binary_info_config.json failed, please check
+    if the opp_kernel package is installed
+cause: only the toolkit was installed, or the kernels of another chip or release
+apart: ls $ASCEND_OPP_PATH/built-in/op_impl/ai_core/tbe/kernel; npu-smi info: the chip
+fix: install Ascend-cann-kernels of this chip, of the release of the toolkit, and source set_env.sh again
+stage: start of a process
+"""),
+    known(r"""cause in_output
+a package, or its build, is for another chip than this one
+line: the soc ?version (?P<built>\w{1,40}) of bin package does not match the current device soc\w{1,10} (?P<chip>
+    \w{1,40})
+line: SOC_VERSION (?P<chip>\w{1,40}) does not support, the support list is
+example: the socversion Ascend910B1 of bin package does not match the current device socverison Ascend310P3.
+says: it is for {built}, the card is {chip}
+says: the chip is {chip}
+cause: the wheel, the image or the operators were built on a host with another chip
+cause: this release does not know the chip
+apart: npu-smi info: the chip; the name of the package or of its image
+fix: install the package of this chip, or build it here with SOC_VERSION of this chip; else take a release that has it
+stage: start of a process
+"""),
+    known(r"""cause in_output
+an operator does not support a data type on this chip
+line: detailed information: (?P<type>(?:b?float|double|u?int|bool|complex)\w{0,8}) of (?P<operator>[\w.]{1,80}) is not
+     supported
+example: E90003: [PID: 77] 2025-09-28-03:43:47.761.546 Compile operator failed, cause: Template constraint, detailed
+    information: bfloat16 of tbe.dsl.transdata is not supported.
+says: {operator} does not support {type}
+cause: the chip lacks the data type: 910A and 310P have no bfloat16
+apart: npu-smi info: the chip
+fix: use float16 on 910A and 310P instead of bfloat16: --dtype float16 in vLLM, fp16 in trainers
+stage: an operator runs
+"""),
     known(r"""cause E39999 in_output
 the AICPU package of CANN could not be checked or unpacked for the card
 line: load aicpu ops package failed
@@ -29,7 +67,7 @@ stage: start of a process
     known(r"""cause EZ9999 in_output
 a kernel of an operator failed on the card
 line: The error from device\(chipId:(?P<chip>[0-9]{1,4})\b[^\n]{0,80}there is an exception of (?P<kind>[\w ]{1,40}error)
-line: errcode:\([^()\n]{1,40}\) errorStr: (?P<reason>[^\n.]{1,200})
+line: errorStr: (?!timeout or trap)(?P<reason>[^\n.]{1,200})
 line: RTS_HWTS: aicore exception
 line: an exception occurred during (?P<kind>AICPU) execution
 line: retCode=0x[0-9a-fA-F]{1,4}, \[(?P<kind>(?:vector core|aicore|aicpu) exception)\]
@@ -50,6 +88,19 @@ cause: a bug in the kernel: try another release of CANN
 cause: a hardware error of the card: check its health
 apart: the name of the operator near it; npu-smi info -t health -i N
 fix: find the operator (ASCEND_LAUNCH_BLOCKING=1 names it), and check its inputs
+stage: an operator runs
+"""),
+    known(r"""symptom in_output
+a kernel of an operator did not finish in time: it hangs, or waits for another rank
+line: retCode=0x(?:25|30), \[(?P<kind>aicore|vector core) timeout\]
+line: reason=\[(?P<kind>aicore|vector core) timeout\]
+line: errorStr: timeout or trap error
+example: Kernel task happen error, retCode=0x30, [vector core timeout].[FUNC:PreCheckTaskErr]
+cause: a kernel that also communicates (MoE dispatch and combine, HCCL_OP_EXPANSION_MODE=AIV) waited for another rank
+cause: the kernel hangs: its shapes, or a bug of it
+apart: grep -h "fault kernel_name" ~/ascend/log/debug/plog/plog-PID_*.log: the name of the kernel
+fix: if the kernel is one of HCCL (aiv_...) or of MoE, find the rank that did not arrive, as for EI0002; else report it
+    with its shapes, or try another release of CANN
 stage: an operator runs
 """),
     known(r"""symptom EE1002 507046 needs_context vague

@@ -74,7 +74,6 @@ ROWS: tuple[KnownError, ...] = (
         apart="ls /dev/davinci*; npu-smi info; echo $ASCEND_RT_VISIBLE_DEVICES",
         fix="start the container with the devices that `hccl-kit container TABLE` prints; number the cards from 0",
     ),
-    page_of("207005", "no resource of the card is left", "too many streams or communicators"),
     page_of("507000", "an error inside the runtime", "the first ERROR of this process", role="result"),
     page_of(
         "507001",

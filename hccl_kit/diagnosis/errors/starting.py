@@ -12,7 +12,7 @@ _PROCESSES = "npu-smi info on the host: processes and memory of each card"
 
 ROWS = in_stage(
     "start of a process",
-    known(r"""cause
+    known(r"""cause in_output
 a library of the driver is not found
 line: \b(?P<file>lib(?:ascend_hal|drvdsmi|dcmi|dsmi)\w{0,30}\.so[.0-9]{0,10}): cannot open shared object file
 line: \bDCMIError_LibraryNotFound\b
@@ -24,7 +24,7 @@ cause: LD_LIBRARY_PATH lacks /usr/local/Ascend/driver/lib64, its driver and its 
 cause: the driver is not installed on this host
 apart: ls /usr/local/Ascend/driver/lib64/driver /usr/local/dcmi; npu-smi info on the host
 """)._replace(fix=f"start the container with the mounts that `hccl-kit container TABLE` prints; {_SET_ENV}"),
-    known(r"""cause
+    known(r"""cause in_output
 a library of CANN is not found
 line: \b(?P<file>lib(?:hccl|hcom|hccp|ascendcl|acl_|ascend_|ge_|opapi|nnopbase|atb)\w{0,40}\.so
     [.0-9]{0,10}): cannot open shared object file
@@ -186,9 +186,22 @@ cause: torch_npu or the driver is missing where ray start ran, so that Ray did n
 apart: ray status: its resources must list NPU; npu-smi info in the container of ray start
 fix: on every node: ray stop; ray start ... --resources '{"NPU": 8}' (the number of its cards)
 """),
+    known(r"""cause
+gloo took the loopback address, which other hosts cannot reach
+line: Unable to resolve hostname to a \(local\) address\. Using the loopback address
+line: \bSO_ERROR: [^\n]{1,60}, remote=\[(?P<address>127\.[0-9.]{5,11}|::1)\]
+example: Unable to resolve hostname to a (local) address. Using the loopback address as fallback. Manually set the
+    network interface to bind to with GLOO_SOCKET_IFNAME.
+says: it connected to {address}
+cause: the name of the host is not in /etc/hosts or DNS, or is there with 127.0.1.1
+apart: getent hosts $(hostname); hostname -I
+fix: export GLOO_SOCKET_IFNAME=<interface> (and HCCL_SOCKET_IFNAME, TP_SOCKET_IFNAME) on all hosts, with the interface
+    that they share
+"""),
     known(r"""symptom
 the processes could not connect to each other over the host network (gloo)
 line: Gloo connectFullMesh failed with (?P<reason>[^\n]{1,160})
+line: Gloo connectFullMesh failed
 example: RuntimeError: Gloo connectFullMesh failed with [pair.cc:144] no error
 says: gloo reports: {reason}
 cause: the hosts publish addresses that others do not reach: the host name resolves to 127.0.1.1 or to an interface of

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from hccl_kit.diagnosis import facts
 from hccl_kit.diagnosis.errors.message import number
-from hccl_kit.diagnosis.facts import MAX_RANK, Fact, Noted
+from hccl_kit.diagnosis.errors.runtime import KERNEL_FAILED, KERNEL_LATE
+from hccl_kit.diagnosis.facts import MAX_RANK, Fact, Fault, Noted
 from hccl_kit.diagnosis.logs.faults import KEYS, facts_of
 from hccl_kit.diagnosis.logs.origins import NOBODY, without_prefix
 from hccl_kit.diagnosis.logs.plog import Record, records
@@ -116,7 +117,7 @@ class Assembler:
         The message of an exception is printed at once, so lines without a process that follow are of the same one; and
         so is the line above, to which torch_npu appends `(PID:7, ...)`.
         """
-        if record.pid is not None and (record.module == "TORCH" or record.level is None):
+        if record.pid is not None and (record.module == "TORCH" or record.is_screen):
             self._message = line, record
             if record.module == "TORCH" and self._noted and _begins(self._noted[-1], line, record):
                 self._noted[-1] = self._noted[-1]._replace(pid=record.pid)
@@ -138,7 +139,7 @@ class Assembler:
         self._noted += self._tracebacks.finished()
         telling = set(map(who, self._noted))
         self._noted += (noted for process, noted in self._located.items() if process in telling)
-        of_run = (noted for noted in self._noted if noted.line > self.earlier)
+        of_run = (noted for noted in _without_late_kernels(self._noted) if noted.line > self.earlier)
         return sorted(map(self._with_rank, of_run), key=lambda noted: noted.line)
 
     def _with_rank(self, noted: Noted) -> Noted:
@@ -157,14 +158,14 @@ class Assembler:
             if noted := self._summaries.take(bare, record):
                 self._noted.append(noted)
         for fact in facts_of(record):
-            if isinstance(fact, facts.Fault) and (is_exception or (fact.is_unknown and _is_from_launcher(record))):
+            if isinstance(fact, Fault) and (is_exception or (fact.is_unknown and _is_from_launcher(record))):
                 continue
             noted = self._note(line, record, fact)
             if isinstance(fact, facts.OperatorTimedOut):
                 self._waiting = line, record.pid
                 self._operator(noted, fact, record)
                 continue
-            if isinstance(fact, facts.Fault) and not fact.is_symptom:
+            if isinstance(fact, Fault) and not fact.is_symptom:
                 self._without_frames(noted)
             self._noted.append(noted)
 
@@ -219,10 +220,25 @@ def _is_from_launcher(record: Record) -> bool:
     return "meta_server_node.cc" in record.text or "cluster/process_entity/" in record.text
 
 
+def _without_late_kernels(all_noted: list[Noted]) -> list[Noted]:
+    """Without the errors of kernels that did not finish in time: CANN reports these as if they had failed."""
+    late = [noted for noted in all_noted if isinstance(noted.fact, Fault) and noted.fact.kind.startswith(KERNEL_LATE)]
+    return [
+        noted
+        for noted in all_noted
+        if not (isinstance(noted.fact, Fault) and noted.fact.kind.startswith(KERNEL_FAILED))
+        or not any(_is_of_process(noted, other) and abs(noted.line - other.line) <= APART for other in late)
+    ]
+
+
 def _is_frame_of(noted: Noted, error: Noted) -> bool:
-    pairs = ((noted.pid, error.pid), (noted.rank, error.rank))
-    is_same = all(None in pair or pair[0] == pair[1] for pair in pairs)
-    return is_same and isinstance(noted.fact, facts.Fault) and noted.fact.is_frame
+    return isinstance(noted.fact, Fault) and noted.fact.is_frame and _is_of_process(noted, error)
+
+
+def _is_of_process(noted: Noted, other: Noted) -> bool:
+    """Whether both may be of one process."""
+    pairs = ((noted.pid, other.pid), (noted.rank, other.rank))
+    return all(None in pair or pair[0] == pair[1] for pair in pairs)
 
 
 class _Connected:

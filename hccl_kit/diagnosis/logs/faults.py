@@ -258,9 +258,10 @@ def of_codes(record: Record) -> Iterator[Fault]:
     if is_inner and (inner := _inner(text)):
         yield inner._replace(code=inner.code or code, text=shown)
     elif record.level in ("ERROR", None):
-        row = BY_CODE[code]
+        row, answer = BY_CODE[code], _answer(text, of_ascend=True)
+        what = answer.row.headline if answer and _is_root_error(answer) else row.headline
         is_frame = row.role in ("result", "frame") or (is_inner and text.rstrip().endswith(_HEADINGS))
-        yield Fault(code, "HCCL", row.headline, shown, row.role != "cause", is_frame)
+        yield Fault(code, "HCCL", what, shown, row.role != "cause", is_frame)
 
 
 def _inner(text: str) -> Fault | None:
