@@ -90,7 +90,7 @@ PREFIXES = (
         rf"(?P<server>(?:worker|node|host)-?[0-9]{{1,6}}|{_IPV4}): ", "worker-1: text", Origin(server="worker-1")
     ),  # DeepSpeed, pdsh
     Form(r"[a-z][\w-]{0,62}[0-9]: ", "n12: text"),
-    Form(r"[0-9]{1,6}: (?=\S|  )", "3: text"),  # srun --label, or a numbered list
+    Form(r" {0,5}[0-9]{1,6}: (?=\S|  )", " 3: text"),  # srun --label, or a numbered list
 )
 IN_TEXT = (
     Form(

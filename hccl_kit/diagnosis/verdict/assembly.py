@@ -23,6 +23,7 @@ from hccl_kit.diagnosis.verdict.identities import (
     with_lines_of_cards,
     with_records,
     with_screens,
+    without_place,
 )
 from hccl_kit.diagnosis.verdict.job import Job, Rank
 from hccl_kit.diagnosis.verdict.places import DEVICE_FOLDER, Places, cards_of
@@ -47,7 +48,7 @@ def assemble(evidence: Evidence, table: RankTable | None = None) -> Job:
     of_host = {file.process for file in evidence.files if not DEVICE_FOLDER.search(file.file)}
     cut = unknown | {file.process for file in evidence.files if file.cut or file.process not in of_host}
     groups = {process: _groups(events, names) for process, events in by_process.items()}
-    old = other_runs(by_process, groups, {event.process.worker for event in launcher if event.is_error})
+    old = other_runs(by_process, groups, launcher)
     by_process = {process: events for process, events in by_process.items() if process not in old}
     groups = {process: groups[process] for process in by_process}
     world, size = _world(by_process.values(), groups.values(), names)
@@ -78,8 +79,7 @@ def assemble(evidence: Evidence, table: RankTable | None = None) -> Job:
     ranks, replaced = latest(rank for rank in assembled if not is_screen(rank))
     screens = latest(rank for rank in assembled if is_screen(rank))[0]
     if may_be_of_another_run(ranks, screens):
-        replaced += [rank.process for rank in ranks]
-        ranks = []
+        ranks = [without_place(rank) for rank in ranks]
     ranks = with_known_ends(with_screens(ranks, screens, unknown))
     ranks = seen_to_end(eliminated(with_lines_of_cards(ranks, launcher), size), launcher)
     ranks = with_records(ranks, recorded.ranks)

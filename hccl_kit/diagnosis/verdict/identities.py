@@ -57,6 +57,11 @@ def may_be_of_another_run(ranks: Sequence[Rank], outputs: Sequence[Rank]) -> boo
     return apart and failing == [False, True]
 
 
+def without_place(rank: Rank) -> Rank:
+    """The rank without its host and card."""
+    return replace(rank, card=Card(), suspect=Suspect(rank.number, None, None))
+
+
 def with_screens(ranks: Iterable[Rank], outputs: Iterable[Rank], unknown: Set[Process]) -> list[Rank]:
     """The ranks with what they printed, and ranks that left nothing else.
 
@@ -79,7 +84,8 @@ def with_screens(ranks: Iterable[Rank], outputs: Iterable[Rank], unknown: Set[Pr
         known = rank if screen is None else _numbered(rank, screen.number)
         if screen is not None:
             is_cut = known.is_cut or screen.process in unknown
-            known = replace(known, events=(*known.events, *screen.events), is_cut=is_cut)
+            suspect = known.suspect._replace(server=known.suspect.server or screen.suspect.server)
+            known = replace(known, events=(*known.events, *screen.events), is_cut=is_cut, suspect=suspect)
         joined.append(known)
     taken = {rank.number for rank in joined if rank.number is not None}
     return [*joined, *(screen for number, screen in screens.items() if number not in taken)]
@@ -146,22 +152,49 @@ def eliminated(ranks: list[Rank], size: int | None) -> list[Rank]:
     return [_numbered(rank, left.copy().pop()) if rank is nameless[0] else rank for rank in ranks]
 
 
-def seen_to_end(ranks: list[Rank], launcher: Iterable[Event]) -> list[Rank]:
+def seen_to_end(ranks: Sequence[Rank], launcher: Sequence[Event]) -> list[Rank]:
     """The ranks; the only error of lines that name no rank is that of the only rank that launchers saw end first.
 
-    An exception gives an exit code. Slurm names none as the first; what it names may be a node of torchrun.
+    An exception gives an exit code. Slurm names none as the first; what it names may be a node of torchrun. Launchers
+    of the folder of the lines go before others.
     """
-    nameless = (rank for rank in ranks if rank.number is None and rank.process.pid is None)
-    errors = [(rank, error.fact) for rank in nameless for error in rank.errors if isinstance(error.fact, Fault)]
-    errors = [(rank, error) for rank, error in errors if not error.is_symptom]
-    ends = [event.fact for event in launcher if isinstance(event.fact, Exited)]
-    ends = [end for end in ends if not end.by_launcher and end.signal != SIGTERM]
+    ends: dict[str, list[Exited]] = defaultdict(list)
+    screens: dict[str, list[Event]] = defaultdict(list)
+    for event in launcher:
+        fact = event.fact
+        if isinstance(fact, Exited) and not fact.by_launcher and fact.signal != SIGTERM:
+            ends[event.process.worker].append(fact)
+        elif isinstance(fact, Fault) and event.is_error:
+            screens[event.process.worker].append(event)
+    nameless = {rank.process.worker: rank for rank in ranks if rank.number is None and rank.process.pid is None}
+    for worker, rank in nameless.items():
+        screens[worker] += rank.errors
+    known = {rank.number: rank for rank in ranks if rank.number is not None}
+    rest = [rank for rank in ranks if rank.number is None]
+    every_end = [end for of_worker in ends.values() for end in of_worker]
+    for worker, errors in screens.items():
+        number = _ended_by(errors, ends.get(worker, every_end))
+        if number is None or (number in known and (worker in nameless or known[number].errors)):
+            continue
+        if worker in nameless:
+            known[number] = _numbered(nameless[worker], number)
+            rest.remove(nameless[worker])
+        elif number in known:
+            known[number] = replace(known[number], events=(*known[number].events, *errors))
+        else:
+            process = Process(worker, None, number)
+            known[number] = Rank(process, number, Suspect(number, None, None), Card(), {}, tuple(errors), is_cut=False)
+    return [*known.values(), *rest]
+
+
+def _ended_by(errors: Iterable[Event], ends: Sequence[Exited]) -> int | None:
+    """The rank that the only error ended, as its launcher saw; None if these are several, or do not fit."""
+    faults = [event.fact for event in errors if isinstance(event.fact, Fault) and not event.fact.is_symptom]
     ends = [end for end in ends if end.is_first] or ends
-    if len(errors) != 1 or len({end.rank for end in ends}) != 1 or any(rank.number == ends[0].rank for rank in ranks):
-        return ranks
-    failed, error = errors[0]
-    is_its_end = ends[0].code if error.module == "PYTHON" else ends[0].signal
-    return [_numbered(rank, ends[0].rank) if is_its_end and rank is failed else rank for rank in ranks]
+    if len(faults) != 1 or len({end.rank for end in ends}) != 1:
+        return None
+    is_its_end = ends[0].code if faults[0].module == "PYTHON" else ends[0].signal
+    return ends[0].rank if is_its_end else None
 
 
 def with_records(ranks: Iterable[Rank], by_number: Mapping[int, tuple[Process, Record]]) -> list[Rank]:

@@ -41,21 +41,25 @@ class Written(NamedTuple):
 
 
 def other_runs(
-    by_process: Mapping[Process, Sequence[Event]], groups: Mapping[Process, Iterable[str]], failed_on: Set[str]
+    by_process: Mapping[Process, Sequence[Event]], groups: Mapping[Process, Iterable[str]], launcher: Iterable[Event]
 ) -> set[Process]:
     """The processes of runs that had ended before the last one that failed, or in which nothing failed.
 
-    `failed_on` are the workers whose launchers report a failure.
+    `launcher` has what launchers report.
     """
     spans = {process: span for process, events in by_process.items() if (span := _span(events))}
     runs = _runs(groups)
+    in_runs = {process for run in runs for process in run}
+    reports = [event for event in launcher if event.is_error]
+    reports += [event for process in by_process.keys() - in_runs for event in by_process[process] if event.is_error]
+    reported = {number for event in reports if (number := _run_of(event, runs, spans)) is not None}
     by_worker: dict[str, list[tuple[Written, int]]] = defaultdict(list)
     for number, run in enumerate(runs):
-        for worker, span in _by_worker(run, spans).items():
+        for worker, span in _by_worker(run, spans, has_error=number in reported).items():
             by_worker[worker].append((span, number))
     failing = [
-        any(process.worker in failed_on or (process in spans and spans[process].has_error) for process in run)
-        for run in runs
+        number in reported or any(process in spans and spans[process].has_error for process in run)
+        for number, run in enumerate(runs)
     ]
     if not any(failing):  # ranks were ended: what others print of their end counts
         ended = {process.worker for process, events in by_process.items() if any(map(_is_end, events))}
@@ -114,12 +118,31 @@ def has_failure(events: Sequence[Event]) -> bool:
     return any(event.is_error and not work.is_after(event) for event in events)
 
 
-def _by_worker(run: Iterable[Process], spans: Mapping[Process, Written]) -> dict[str, Written]:
+def _run_of(event: Event, runs: Sequence[Sequence[Process]], spans: Mapping[Process, Written]) -> int | None:
+    """The run whose failure a launcher, or a rank on its screen, reports: the last one that had begun on its worker.
+
+    If no run has left logs there, the last one that had begun anywhere, if all others had ended before.
+    """
+    begun = [
+        (spans[process], number, process.worker)
+        for number, run in enumerate(runs)
+        for process in run
+        if process in spans and (event.time is None or spans[process].first <= event.time)
+    ]
+    here = [start for start in begun if start[2] == event.process.worker]
+    if not (starts := here or begun):
+        return None
+    last, number, _ = max(starts)
+    is_apart = all(span.last < last.first for span, other, _ in begun if other != number)
+    return number if here or is_apart else None
+
+
+def _by_worker(run: Iterable[Process], spans: Mapping[Process, Written], *, has_error: bool) -> dict[str, Written]:
     spans_of: dict[str, list[Written]] = defaultdict(list)
     for process in run:
         if process in spans:
             spans_of[process.worker].append(spans[process])
-    has_error = any(span.has_error for spans in spans_of.values() for span in spans)  # perhaps on one worker only
+    has_error |= any(span.has_error for spans in spans_of.values() for span in spans)  # perhaps on one worker only
     return {
         worker: Written(min(span.first for span in spans), max(span.last for span in spans), has_error)
         for worker, spans in spans_of.items()
