@@ -144,7 +144,7 @@ def test_the_folder_of_mpirun_names_the_rank(tmp_path: Path, name: str, rank: in
         (summary(9, local=1), 9),
         ("srun: error: n2: task 2: Exited with exit code 1\n" + CUT, 2),
         (summary(9, local=1) + "srun: error: n2: task 1: Exited with exit code 1\n", 9),
-        (summary(9, local=1).replace(": 1 (pid", ": -9 (pid"), None),
+        (summary(9, local=1).replace(": 1 (pid", ": -9 (pid"), 9),
         ("srun: error: n2: task 2: Exited with exit code 1\nsrun: error: n2: task 3: Exited with exit code 1\n", None),
     ],
 )

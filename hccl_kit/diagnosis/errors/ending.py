@@ -99,7 +99,7 @@ cause: the limit of the container or pod is below what the job needs
     known(r"""cause in_output
 a worker of the DataLoader was killed
 line: DataLoader worker \(pid\(?s?\)? ?(?P<pid>[0-9]{1,9})[^\n]{0,40}?(?:is killed by signal: (?P<signal>
-    [\w ]{1,30})|exited unexpectedly)
+    (?!Terminated|Interrupt)[\w ]{1,30})|exited unexpectedly)
 example: RuntimeError: DataLoader worker (pid 4711) is killed by signal: Bus error. It is possible
 says: it is process {pid}, by {signal}
 says: it is process {pid}
@@ -108,6 +108,17 @@ cause: Killed: the memory of the host, or the limit of the container, is used up
 cause: Segmentation fault: a library of the dataset crashed
 fix: Bus error: --shm-size=16g or --ipc=host; Killed: fewer workers or more memory
 """)._replace(tells_apart="df -h /dev/shm in the container; " + HOST_MEMORY),
+    known(r"""symptom in_output
+a worker of the DataLoader was ended with its process, from outside
+line: DataLoader worker \(pid\(?s?\)? ?(?P<pid>[0-9]{1,9})[^\n]{0,40}?is killed by signal: (?P<signal>
+    Terminated|Interrupt)
+example: RuntimeError: DataLoader worker (pid 4711) is killed by signal: Terminated.
+says: it is process {pid}, by {signal}
+cause: the launcher ended this rank, since another one had failed before
+cause: a scheduler or a user ended the job
+apart: the rank that the launcher names as the first
+fix: read the output of that rank
+"""),
     known(r"""cause in_output
 a file on a network file system (NFS) is gone or does not answer
 line: Stale file handle

@@ -8,7 +8,7 @@ from functools import partial
 
 from hccl_kit.diagnosis.errors.message import LogMessage, address, card, rank, server
 from hccl_kit.diagnosis.errors.row import in_stage, known
-from hccl_kit.diagnosis.facts import Card, ErrorCqe, Fact, Heartbeat, Lost
+from hccl_kit.diagnosis.facts import Card, ErrorCqe, Fact, Heartbeat, Located, Lost
 from hccl_kit.diagnosis.moments import time_of
 
 _STAGE = "an operator runs; HCCL's heartbeats between ranks"
@@ -90,6 +90,7 @@ def _lost_packets(message: LogMessage) -> Iterator[Fact]:
     if message.value("peer_card"):
         ip = (message.value("peer_ip") or "").rstrip(".")
         yield ErrorCqe(Card(server(message.value("peer")), rank(message.value("peer_card")), address(ip)))
+        yield Located(server(message.value("own")), None, rank(message.value("own_card")))
         return
     remote = re.search(r"remote ?(?:IP|Info) ?\{([^{}]{0,400})\}|\bip:\[([^\[\]]{1,80})\]", message.text, re.IGNORECASE)
     if remote and message.value("status"):

@@ -141,7 +141,7 @@ def _world(
     """The largest communicator, and its size."""
     sizes: dict[str, int] = {}
     members: dict[str, int] = defaultdict(int)
-    nameless = 0
+    nameless = smallest = 0
     for events in all_events:
         for event in events:
             if (
@@ -154,13 +154,20 @@ def _world(
                 else:
                     group = names.get(event.fact.group, event.fact.group)
                     sizes[group] = max(sizes.get(group, 0), event.fact.ranks)
+            elif isinstance(event.fact, facts.OperatorTimedOut) and event.fact.rank in _named_ranks(events):
+                smallest = max(smallest, min(event.fact.ranks or 0, MAX_RANK))
     for groups in all_groups:
         for group in groups:
             members[group] += 1
     if not sizes:
-        return None, nameless or None
+        return None, max(nameless, smallest) or None
     world = max(sizes, key=lambda group: (sizes[group], members[group], group))
     return world, max(sizes[world], nameless)
+
+
+def _named_ranks(events: Iterable[Event]) -> set[int]:
+    """The rank of a process in the job, as lines name it, or the name of a file."""
+    return {event.fact.rank for event in events if isinstance(event.fact, facts.Joined) and event.fact.group is None}
 
 
 def _names_of_job(

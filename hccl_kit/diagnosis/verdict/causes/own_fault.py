@@ -9,8 +9,10 @@ from __future__ import annotations
 import re
 from math import inf
 from pathlib import PurePath
+from signal import SIGABRT
 
 from hccl_kit.base.message import Message
+from hccl_kit.base.process_end import killed_by
 from hccl_kit.base.wording import listed, sentences
 from hccl_kit.diagnosis.errors.row import row_text
 from hccl_kit.diagnosis.facts import Exited, Fault
@@ -20,6 +22,7 @@ from hccl_kit.diagnosis.verdict.causes.rank_fault import (
     MAX_TEXT,
     RankFault,
     exits,
+    failed_ends,
     fault_of,
     fix_of_event,
     fix_of_fault,
@@ -38,6 +41,8 @@ MAX_PLACES = 4
 """Errors that a fix names."""
 MANY = 64
 """Maximum number of faults among which the waits of other ranks decide."""
+COPY_FAILED = "EI0012"
+"""Of a copy between cards, which also fails if the process at its other end has ended."""
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _OF_TABLE = ("EI0004", "EI0014", "EI0017")
 
@@ -45,7 +50,20 @@ _OF_TABLE = ("EI0004", "EI0014", "EI0017")
 def own_fault(case: Case) -> Cause | None:
     """The only rank with a fault of its own that a row knows, or the first one of several."""
     faults = [fault for rank in case.job.ranks if (fault := fault_of(rank)) and not has_no_row(fault.event)]
+    faults = [fault for fault in faults if not _may_follow(case, fault)]
+    faults = [fault for fault in faults if fault.code != COPY_FAILED] or faults
     return _decided(case, faults) if faults else _of_scheduler(case)
+
+
+def _may_follow(case: Case, fault: RankFault) -> bool:
+    """Whether a fault may be what a rank that waited for another one ends with, or what a program went on after."""
+    fact = fault.event.fact
+    if not isinstance(fact, Fault) or fault.suspect.rank is not None:
+        return False
+    if fact.module == "LAUNCHER":  # its watchdog ends a process that waits with SIGABRT
+        return bool(case.waits.waiting) and killed_by(SIGABRT) in fact.kind
+    ends = [end for _, end in failed_ends(case.job)]
+    return fact.module == "PYTHON" and bool(ends) and all(end.signal for end in ends)  # an exception gives a code
 
 
 def ended_early(case: Case) -> Cause | None:
