@@ -21,6 +21,7 @@ from hccl_kit.diagnosis.verdict.identities import (
     seen_to_end,
     with_known_ends,
     with_lines_of_cards,
+    with_one_process,
     with_records,
     with_screens,
     without_place,
@@ -40,6 +41,7 @@ _FOLDER = re.compile(r"rank[_-]?([0-9]{1,7})")
 
 def assemble(evidence: Evidence, table: RankTable | None = None) -> Job:
     """The job of all that was read."""
+    evidence = with_one_process(evidence)
     recorded = records(evidence)
     names = {event.fact.name: event.fact.group for event in evidence.events if isinstance(event.fact, facts.GroupNamed)}
     by_process, launcher = _processes(evidence)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
+from pathlib import PurePath
 from signal import SIGTERM
 
 from hccl_kit.diagnosis.facts import (
     Card,
     Connected,
     Event,
+    Evidence,
     Exited,
     Fault,
     Joined,
@@ -23,6 +25,33 @@ from hccl_kit.diagnosis.verdict.diagnosis import Suspect
 from hccl_kit.diagnosis.verdict.job import Rank, stated
 from hccl_kit.diagnosis.verdict.records import Record
 from hccl_kit.diagnosis.verdict.runs import START
+
+_OF_CANN = ("plog-", "device-")
+"""How the names of CANN's logs begin, which have the pid."""
+
+
+def with_one_process(evidence: Evidence) -> Evidence:
+    """The evidence, in which what a process printed is of the process whose plog lies in another folder.
+
+    A pid is that of one process of a host: the output must lie in a folder of that host, or above the folders of all.
+    """
+    plogs: dict[int, dict[Process, PurePath]] = defaultdict(dict)
+    for file in evidence.files:
+        path = PurePath(file.file)
+        if file.process.pid is not None and path.name.startswith(_OF_CANN):
+            plogs[file.process.pid][file.process] = path
+
+    def owner(process: Process, file: str) -> Process:
+        others = plogs.get(process.pid, {}) if process.pid is not None else {}
+        if not others or process in others:
+            return process
+        inside = [other for other in others if process.worker.startswith(f"{other.worker}/")]
+        above = [other for other, path in others.items() if PurePath(file).parent in path.parents]
+        owners = inside or above
+        return owners[0] if len(owners) == 1 else process
+
+    events = tuple(event._replace(process=owner(event.process, event.place.file)) for event in evidence.events)
+    return evidence._replace(events=events)
 
 
 def latest(ranks: Iterable[Rank]) -> tuple[list[Rank], list[Process]]:
@@ -179,12 +208,20 @@ def seen_to_end(ranks: Sequence[Rank], launcher: Sequence[Event]) -> list[Rank]:
         if worker in nameless:
             known[number] = _numbered(nameless[worker], number)
             rest.remove(nameless[worker])
-        elif number in known:
+        elif number in known and _is_beside(errors[0], known[number]):
             known[number] = replace(known[number], events=(*known[number].events, *errors))
         else:
-            process = Process(worker, None, number)
-            known[number] = Rank(process, number, Suspect(number, None, None), Card(), {}, tuple(errors), is_cut=False)
+            process, suspect = Process(worker, None, number), Suspect(number, worker if known else None, None)
+            known[number] = Rank(process, number, suspect, Card(), {}, tuple(errors), is_cut=False)
     return [*known.values(), *rest]
+
+
+def _is_beside(event: Event, rank: Rank) -> bool:
+    """Whether a line may be of a process with a plog: it lies in a folder of its worker, or above."""
+    worker, own = event.process.worker, rank.process.worker
+    above = PurePath(event.place.file).parent
+    files = (PurePath(other.place.file) for other in rank.events)
+    return worker == own or worker.startswith(f"{own}/") or any(above in file.parents for file in files)
 
 
 def _ended_by(errors: Iterable[Event], ends: Sequence[Exited]) -> int | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
+from pathlib import PurePath
 from typing import NamedTuple
 
 from hccl_kit.base.message import Message
@@ -52,7 +53,8 @@ def other_runs(
     in_runs = {process for run in runs for process in run}
     reports = [event for event in launcher if event.is_error]
     reports += [event for process in by_process.keys() - in_runs for event in by_process[process] if event.is_error]
-    reported = {number for event in reports if (number := _run_of(event, runs, spans)) is not None}
+    files = {process: PurePath(events[0].place.file) for process, events in by_process.items() if events}
+    reported = {number for event in reports if (number := _run_of(event, runs, spans, files)) is not None}
     by_worker: dict[str, list[tuple[Written, int]]] = defaultdict(list)
     for number, run in enumerate(runs):
         for worker, span in _by_worker(run, spans, has_error=number in reported).items():
@@ -118,23 +120,36 @@ def has_failure(events: Sequence[Event]) -> bool:
     return any(event.is_error and not work.is_after(event) for event in events)
 
 
-def _run_of(event: Event, runs: Sequence[Sequence[Process]], spans: Mapping[Process, Written]) -> int | None:
-    """The run whose failure a launcher, or a rank on its screen, reports: the last one that had begun on its worker.
+def _run_of(
+    event: Event,
+    runs: Sequence[Sequence[Process]],
+    spans: Mapping[Process, Written],
+    files: Mapping[Process, PurePath],
+) -> int | None:
+    """The run whose failure a launcher, or a rank on its screen, reports: the last one that had begun.
 
-    If no run has left logs there, the last one that had begun anywhere, if all others had ended before.
+    Of runs in several folders it is one in that of the report, or nearest to it; a report that lies above them is one
+    on the last run only if all others had ended before.
     """
+    folder = PurePath(event.place.file).parent
     begun = [
-        (spans[process], number, process.worker)
+        (nearness, spans[process], number)
         for number, run in enumerate(runs)
         for process in run
         if process in spans and (event.time is None or spans[process].first <= event.time)
+        if (nearness := _shared(event.process.worker, process.worker)) or folder in files[process].parents
     ]
-    here = [start for start in begun if start[2] == event.process.worker]
-    if not (starts := here or begun):
+    if not begun:
         return None
-    last, number, _ = max(starts)
-    is_apart = all(span.last < last.first for span, other, _ in begun if other != number)
-    return number if here or is_apart else None
+    nearness, last, number = max(begun)
+    is_apart = all(span.last < last.first for _, span, other in begun if other != number)
+    return number if nearness or is_apart else None
+
+
+def _shared(worker: str, other: str) -> int:
+    """How many folders two workers have in common."""
+    pairs = zip(worker.split("/"), other.split("/"), strict=False)
+    return next((number for number, (one, same) in enumerate(pairs) if one != same), worker.count("/") + 1)
 
 
 def _by_worker(run: Iterable[Process], spans: Mapping[Process, Written], *, has_error: bool) -> dict[str, Written]:

@@ -85,15 +85,16 @@ def test_a_run_that_failed_on_one_worker_only_has_failed() -> None:
 
 def elsewhere(evidence: Evidence) -> Evidence:
     """The same logs in other folders."""
-    return Evidence(
-        tuple(
-            file._replace(process=file.process._replace(worker="x" + file.process.worker)) for file in evidence.files
-        ),
-        tuple(
-            event._replace(process=event.process._replace(worker="x" + event.process.worker))
-            for event in evidence.events
-        ),
+
+    def moved(process: Process) -> Process:
+        return process._replace(worker="x" + process.worker)
+
+    files = (file._replace(process=moved(file.process), file="x" + file.file) for file in evidence.files)
+    events = (
+        event._replace(process=moved(event.process), place=event.place._replace(file="x" + event.place.file))
+        for event in evidence.events
     )
+    return Evidence(tuple(files), tuple(events))
 
 
 def test_a_successful_job_in_another_folder_is_another_one() -> None:
