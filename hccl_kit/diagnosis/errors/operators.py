@@ -5,6 +5,7 @@ from __future__ import annotations
 from hccl_kit.diagnosis.errors.row import in_stage, known
 from hccl_kit.diagnosis.errors.waits import STAGE
 
+CARD_FULL = "the memory of the card is used up"
 TOO_MANY = ("too many communicators, streams, graphs or tasks in flight", "another process uses the card")
 COUNT = "npu-smi info: processes on the card; the number of communicators and captured graphs"
 FEWER = (

@@ -45,13 +45,20 @@ def with_one_process(evidence: Evidence) -> Evidence:
         others = plogs.get(process.pid, {}) if process.pid is not None else {}
         if not others or process in others:
             return process
-        inside = [other for other in others if process.worker.startswith(f"{other.worker}/")]
-        above = [other for other, path in others.items() if PurePath(file).parent in path.parents]
+        folders = PurePath(file).parents
+        inside = [other for other, path in others.items() if _folder_of(other, path) in folders]
+        above = [other for other, path in others.items() if folders[0] in path.parents]
         owners = inside or above
         return owners[0] if len(owners) == 1 else process
 
     events = tuple(event._replace(process=owner(event.process, event.place.file)) for event in evidence.events)
     return evidence._replace(events=events)
+
+
+def _folder_of(process: Process, file: PurePath) -> PurePath | None:
+    """The folder of the worker that a plog is of."""
+    name = PurePath(process.worker).name
+    return next((folder for folder in file.parents if folder.name == name), None)
 
 
 def latest(ranks: Iterable[Rank]) -> tuple[list[Rank], list[Process]]:

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from hccl_kit.diagnosis import facts
 from hccl_kit.diagnosis.errors.message import NO_ADDRESS
+from hccl_kit.diagnosis.errors.operators import CARD_FULL
 from hccl_kit.diagnosis.facts import Card, Event, Process
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect
 from hccl_kit.diagnosis.verdict.records import OWN, Record
@@ -33,6 +34,8 @@ EXPLAINED = (
     facts.VersionMismatch,
 )
 """Errors with causes of their own, of which an earlier error is none."""
+_OF_DRIVER = ("DRV", "RUNTIME", "ASCENDCL")
+"""Modules of CANN that report each allocation that fails."""
 _Kind = TypeVar("_Kind")
 
 
@@ -73,7 +76,13 @@ class Rank:
         """
         if self.work.is_after(event):
             return True
-        if not isinstance(event.fact, facts.Fault) or not event.fact.is_unknown or event.time is None:
+        if not isinstance(event.fact, facts.Fault):
+            return False
+        if event.fact.module in _OF_DRIVER and event.fact.kind.startswith(CARD_FULL):  # allocators try again
+            return any(
+                isinstance(other.fact, facts.OperatorTimedOut) and is_later(other, event) for other in self.events
+            )
+        if not event.fact.is_unknown or event.time is None:
             return False
         if self.is_cut or (self.last is not None and self.last - event.time > NEAR):
             return True  # what a log has lost may show that the process went on

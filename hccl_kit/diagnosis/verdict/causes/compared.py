@@ -103,7 +103,7 @@ def versions(case: Case) -> Cause | None:
     others = releases - ranks.keys()
     is_one_end = len(ranks) == len(others) == 1 and 0 < len(unheard) < len(reported)  # of all links
     if is_one_end:
-        ranks[others.pop()], doubtful = unheard, set()
+        ranks[others.pop()], doubtful = set(unheard), set()
     (odd, few), *rest = sorted(ranks.items(), key=lambda item: len(item[1]))
     if not rest or len(few) + len(doubtful) >= len(rest[-1][1]):
         kind = Message("diagnosis.releases", "run different releases of HCCL")
