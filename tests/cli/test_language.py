@@ -102,7 +102,7 @@ ANSWERS = {
     ("explain", "ValueError: bad shape\nTopoDetect ERROR occur"): "第 1 行有程序自身的更早错误",
     ("explain", "empty.json", "EI0019"): "empty.json：未检查，没有针对 rank table 的规则会报告该问题",
     ("explain", "HCCL_EXEC_TIMEOUT=-1"): "CANN 8.0 到 9.1 不支持 '-1'",
-    ("diagnose", "plain"): "首错：        无法判断：这些日志中没有 HCCL 或 rank 的行",
+    ("diagnose", "plain"): "首错：        无法判断：没有能识别为报错或属于某个 rank 的日志行",
     ("explain", "/"): "解决方法：hccl-kit diagnose /",
 }
 

@@ -223,11 +223,12 @@ def _is_from_launcher(record: Record) -> bool:
 def _without_late_kernels(all_noted: list[Noted]) -> list[Noted]:
     """Without the errors of kernels that did not finish in time: CANN reports these as if they had failed."""
     late = [noted for noted in all_noted if isinstance(noted.fact, Fault) and noted.fact.kind.startswith(KERNEL_LATE)]
+    near = {(noted.pid, noted.rank, noted.line // APART + part) for noted in late for part in (-1, 0, 1)}
     return [
         noted
         for noted in all_noted
         if not (isinstance(noted.fact, Fault) and noted.fact.kind.startswith(KERNEL_FAILED))
-        or not any(_is_of_process(noted, other) and abs(noted.line - other.line) <= APART for other in late)
+        or (noted.pid, noted.rank, noted.line // APART) not in near
     ]
 
 

@@ -51,8 +51,16 @@ def with_one_process(evidence: Evidence) -> Evidence:
         owners = inside or above
         return owners[0] if len(owners) == 1 else process
 
-    events = tuple(event._replace(process=owner(event.process, event.place.file)) for event in evidence.events)
-    return evidence._replace(events=events)
+    owners = {key: owner(*key) for key in {(event.process, event.place.file) for event in evidence.events}}
+    moved = {key: process for key, process in owners.items() if process != key[0]}
+    if not moved:
+        return evidence
+    return evidence._replace(
+        events=tuple(
+            event._replace(process=moved.get((event.process, event.place.file), event.process))
+            for event in evidence.events
+        )
+    )
 
 
 def _folder_of(process: Process, file: PurePath) -> PurePath | None:

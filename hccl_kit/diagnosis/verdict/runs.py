@@ -50,11 +50,7 @@ def other_runs(
     """
     spans = {process: span for process, events in by_process.items() if (span := _span(events))}
     runs = _runs(groups)
-    in_runs = {process for run in runs for process in run}
-    reports = [event for event in launcher if event.is_error]
-    reports += [event for process in by_process.keys() - in_runs for event in by_process[process] if event.is_error]
-    files = {process: PurePath(events[0].place.file) for process, events in by_process.items() if events}
-    reported = {number for event in reports if (number := _run_of(event, runs, spans, files)) is not None}
+    reported = _reported(by_process, runs, spans, launcher)
     by_worker: dict[str, list[tuple[Written, int]]] = defaultdict(list)
     for number, run in enumerate(runs):
         for worker, span in _by_worker(run, spans, has_error=number in reported).items():
@@ -120,24 +116,47 @@ def has_failure(events: Sequence[Event]) -> bool:
     return any(event.is_error and not work.is_after(event) for event in events)
 
 
-def _run_of(
-    event: Event,
+class Part(NamedTuple):
+    """What a run wrote on one worker, and one of its files."""
+
+    worker: str
+    span: Written
+    number: int
+    file: PurePath
+
+
+def _reported(
+    by_process: Mapping[Process, Sequence[Event]],
     runs: Sequence[Sequence[Process]],
     spans: Mapping[Process, Written],
-    files: Mapping[Process, PurePath],
-) -> int | None:
-    """The run whose failure a launcher, or a rank on its screen, reports: the last one that had begun.
+    launcher: Iterable[Event],
+) -> set[int]:
+    """The runs whose failure a launcher reports, or a rank on its screen."""
+    in_runs = {process for run in runs for process in run}
+    screens = (event for process in by_process.keys() - in_runs for event in by_process[process])
+    errors = (event for event in (*screens, *launcher) if event.is_error)
+    reports = {(event.process.worker, PurePath(event.place.file).parent): event for event in errors}
+    files = {process.worker: PurePath(by_process[process][0].place.file) for process in spans}
+    parts = [
+        Part(worker, span, number, files[worker])
+        for number, run in enumerate(runs)
+        for worker, span in _by_worker(run, spans, has_error=False).items()
+    ]
+    return {number for event in reports.values() if (number := _run_of(event, parts)) is not None}
+
+
+def _run_of(event: Event, parts: Iterable[Part]) -> int | None:
+    """The run whose failure is reported: the last one that had begun.
 
     Of runs in several folders it is one in that of the report, or nearest to it; a report that lies above them is one
     on the last run only if all others had ended before.
     """
     folder = PurePath(event.place.file).parent
     begun = [
-        (nearness, spans[process], number)
-        for number, run in enumerate(runs)
-        for process in run
-        if process in spans and (event.time is None or spans[process].first <= event.time)
-        if (nearness := _shared(event.process.worker, process.worker)) or folder in files[process].parents
+        (nearness, part.span, part.number)
+        for part in parts
+        if event.time is None or part.span.first <= event.time
+        if (nearness := _shared(event.process.worker, part.worker)) or folder in part.file.parents
     ]
     if not begun:
         return None
