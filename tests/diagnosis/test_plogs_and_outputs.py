@@ -159,3 +159,12 @@ def test_memory_that_a_driver_did_not_give_is_no_first_fault_if_the_rank_waited_
     with next(tmp_path.glob("plog-4101*")).open("a") as log:
         log.write(f"[ERROR] HCCL(4101,python3):{late}\n")
     assert answer(tmp_path)[0] != 1
+
+
+def test_an_error_is_not_certain_if_processes_that_never_joined_began_hours_after_it(tmp_path: Path) -> None:
+    plogs(tmp_path / "n1", errors={1: KERNEL})
+    assert diagnose([tmp_path]).certainty == "certain"
+    early = "[INFO] HCCL(77,python3):2025-11-20-19:30:15.588.974 [a.cc:407] [77]HCCL_ALGO is not set\n"
+    write(tmp_path / "n1" / "plog-77_20251120193005137.log", early)
+    found = diagnose([tmp_path])
+    assert (named(found), found.certainty, "more than one job" in "".join(found.contradicts)) == (1, "likely", True)

@@ -258,13 +258,18 @@ def _spans(evidence: Evidence, left_out: Set[Process]) -> tuple[list[Span], list
         for event in evidence.events
         if isinstance(event.fact, Joined) and event.fact.server is not None
     }
+    of_worker: dict[str, set[str]] = defaultdict(set)
+    for process, name in server.items():
+        of_worker[process.worker].add(name)
     of_server: dict[str, list[Span]] = defaultdict(list)
     others: list[Span] = []
     for process, times in _times(evidence).items():
         if process in left_out:
             others += _parts(process, times)
         else:
-            of_server[server.get(process, process.worker)] += _parts(process, times)
+            names = of_worker[process.worker]  # a process that failed early names no server
+            name = server.get(process) or (min(names) if len(names) == 1 else process.worker)
+            of_server[name] += _parts(process, times)
     merged = [_merged(spans, GAP) for spans in of_server.values()]
     merged.append(_merged([span for spans in of_server.values() for span in spans], DAY))
     return max(merged, key=len), _merged(others, GAP)
