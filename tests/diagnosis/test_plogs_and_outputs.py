@@ -123,9 +123,10 @@ def test_a_process_that_its_watchdog_aborted_is_no_first_fault(tmp_path: Path) -
         "[E c.ts:574] [Rank {}] Watchdog caught collective operation timeout: WorkHCCL(SeqNum=7, OpType=ALLREDUCE,"
         " Timeout(ms)=600000) ran for 600516 milliseconds before timing out."
     )
-    end = summary(3, -6).splitlines()[0]
-    found = outputs(tmp_path, *(late.format(rank) for rank in range(4)), end=f"{end}\n")
-    assert found.first_fault is None
+    for rank in range(4):
+        write(tmp_path / "n1" / "run" / "attempt_0" / str(rank) / "stderr.log", late.format(rank) + "\n")
+    write(tmp_path / "n1" / "torchrun.log", summary(3, -6).splitlines()[0] + "\n")
+    assert diagnose([tmp_path]).first_fault is None
 
 
 def test_an_exception_without_a_rank_is_not_that_of_a_rank_that_was_killed(tmp_path: Path) -> None:
