@@ -84,11 +84,13 @@ def test_lines_with_a_pid_are_of_the_plog_with_it(tmp_path: Path, output: str) -
     assert answer(tmp_path)[0] == 3
 
 
-def test_a_copy_that_failed_is_no_first_fault_beside_another_one(tmp_path: Path) -> None:
+def test_a_copy_that_failed_is_a_first_fault_only_in_a_job_of_one_rank(tmp_path: Path) -> None:
     plogs(tmp_path / "n1", errors={1: SDMA, 2: SDMA, 3: KERNEL})
     assert answer(tmp_path)[0] == 3
     plogs(tmp_path / "n2", errors={1: SDMA})
-    assert answer(tmp_path / "n2")[0] == 1
+    assert diagnose([tmp_path / "n2"]).first_fault is None
+    plogs(tmp_path / "n3", size=1, errors={0: SDMA})
+    assert answer(tmp_path / "n3")[0] == 0
 
 
 def summary(rank: int, code: int) -> str:

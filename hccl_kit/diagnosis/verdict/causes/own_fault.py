@@ -51,7 +51,8 @@ def own_fault(case: Case) -> Cause | None:
     """The only rank with a fault of its own that a row knows, or the first one of several."""
     faults = [fault for rank in case.job.ranks if (fault := fault_of(rank)) and not has_no_row(fault.event)]
     faults = [fault for fault in faults if not _may_follow(case, fault)]
-    faults = [fault for fault in faults if fault.code != COPY_FAILED] or faults
+    if len(case.job.everyone) > 1:
+        faults = [fault for fault in faults if fault.code != COPY_FAILED]
     return _decided(case, faults) if faults else _of_scheduler(case)
 
 
