@@ -21,10 +21,6 @@ from hccl_kit.diagnosis.verdict.judge import judge
 from hccl_kit.table.model import RankTable
 
 
-class UnrecognisedError(KitError):
-    """No line of the logs is recognised."""
-
-
 def diagnose(paths: Iterable[str | PathLike[str]], table: RankTable | None = None) -> Diagnosis:
     """Who broke a job, from its logs: files, folders and archives. `table` joins servers and cards to ranks.
 
@@ -77,7 +73,7 @@ def _with_root_error(evidence: Evidence, telling: Telling) -> Evidence:
 
 
 def _assert_has_logs(evidence: Evidence) -> None:
-    """Raises UnrecognisedError if not one line of a log was read."""
+    """Raises KitError if not one line of a log was read."""
     if evidence.events or any(file.first is not None for file in evidence.files):
         return
     files = Message(
@@ -93,4 +89,4 @@ def _assert_has_logs(evidence: Evidence) -> None:
         file=shlex.quote(evidence.files[0].file) if len(evidence.files) == 1 else "FILE",
     )
     whole = with_reason(file_names, evidence.notes[0]) if evidence.notes else file_names
-    raise UnrecognisedError(Message("diagnosis.unread", "nothing to diagnose, {found}", found=whole), hint=hint)
+    raise KitError(Message("diagnosis.unread", "nothing to diagnose, {found}", found=whole), hint=hint)

@@ -233,10 +233,11 @@ def seen_to_end(ranks: Sequence[Rank], launcher: Sequence[Event]) -> list[Rank]:
 
 def _is_beside(event: Event, rank: Rank) -> bool:
     """Whether a line may be of a process with a plog: it lies in a folder of its worker, or above."""
-    worker, own = event.process.worker, rank.process.worker
-    above = PurePath(event.place.file).parent
-    files = (PurePath(other.place.file) for other in rank.events)
-    return worker == own or worker.startswith(f"{own}/") or any(above in file.parents for file in files)
+    folders = PurePath(event.place.file).parents
+    plogs = (PurePath(other.place.file) for other in rank.events)
+    return event.process.worker == rank.process.worker or any(
+        _folder_of(rank.process, plog) in folders or folders[0] in plog.parents for plog in plogs
+    )
 
 
 def _ended_by(errors: Iterable[Event], ends: Sequence[Exited]) -> int | None:
